@@ -1,0 +1,84 @@
+// What Python asks for, how it will be done, and the two drivers that do it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "isa.hpp"
+#include "layout.hpp"
+#include "state.hpp"
+
+namespace oneread {
+
+struct Request {
+  std::string op;
+  Operand x;
+  std::optional<Operand> y;      // softmax and log_softmax only
+  std::optional<Operand> where;  // bool, x's shape
+  std::vector<int> axes;
+  const int64_t* lengths = nullptr;  // (rows,)
+  double temperature = 1;
+  const double* temperatures = nullptr;  // (rows,), in place of `temperature`
+  bool double_outputs = false;           // some float output is float64
+  bool log = false;
+  bool fresh = false;  // y was just allocated
+  int threads = 1;
+  int kernel = 0;  // 0 automatic, 1 block maxima, 2 radix selection
+  size_t top_k = 0;
+};
+
+// Outputs of `reduce`, all contiguous; null: not asked for.
+struct FloatArray {
+  void* data = nullptr;
+  bool is_double = false;
+  explicit operator bool() const { return data != nullptr; }
+  void set(size_t i, double v) const {
+    if (is_double) ((double*)data)[i] = v;
+    else ((float*)data)[i] = (float)v;
+  }
+};
+struct Outputs {
+  FloatArray lse, max, scores, selected, entropy, sum_p2;
+  int64_t *argmax = nullptr, *indices = nullptr, *rank = nullptr;
+  char* values = nullptr;  // x's type for floats, else the compute type
+  double *state_m = nullptr, *state_r = nullptr, *state_s1 = nullptr, *state_s2 = nullptr;
+  int kind = 0;  // of scores: 1 probability, 2 log-probability, 3 and 4 over the winners alone
+  size_t selects = 0;
+  const int64_t* select = nullptr;     // (rows, selects)
+  const double* rank_logit = nullptr;  // (rows, selects)
+};
+
+// How a request will be carried out. Everything that could change a bit of the result depends on V,
+// the types and the layout of x alone.
+struct Plan {
+  const char* kernel;
+  ElementType element;   // of the table in use: what the vector code loads
+  bool in_double;        // the compute type
+  bool staged;           // columns are gathered or converted block by block
+  bool by_span;          // threads share rows
+  bool streaming;        // y is stored past the caches
+  bool radix;            // top-k by radix selection
+  int threads;
+  size_t span_columns, spans;
+  size_t group_vectors, groups;  // top-k: vectors of one group of maxima; groups of a row
+};
+
+// What ran last on this thread.
+struct Record {
+  const char *kernel, *isa, *dtype, *layout, *stores;
+  int threads = 0;
+  size_t spans = 0;
+};
+
+Plan make_plan(const Request&, const Layout&);
+Record make_record(const Request&, const Plan&);
+const std::optional<Record>& last_record();
+void set_last_record(Record);
+
+void softmax(const Request&);
+void reduce(const Request&, const Outputs&);
+
+// Seconds for one copy of `bytes` bytes between two buffers in cache or memory, whichever they fit.
+double copy_seconds(size_t bytes, int threads);
+
+}  // namespace oneread

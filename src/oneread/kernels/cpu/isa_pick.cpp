@@ -1,0 +1,100 @@
+#include <atomic>
+#include <stdexcept>
+
+#include "isa.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace oneread {
+
+namespace {
+
+struct Isa {
+  const char* name;
+  const Kernels& (*table)(ElementType);
+  bool (*supported)();
+};
+
+#if defined(__x86_64__)
+// Beside the flags of the level, v3 and v4 need F16C and the operating system's support for the
+// wider registers; __builtin_cpu_supports checks both.
+bool has_v2() { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"); }
+bool has_v3() {
+  return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("f16c");
+}
+bool has_v4() {
+  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+constexpr Isa kIsas[] = {
+    {"x86-64-v4", x86_64_v4::table, has_v4},
+    {"x86-64-v3", x86_64_v3::table, has_v3},
+    {"x86-64-v2", x86_64_v2::table, has_v2},
+};
+#elif defined(__aarch64__)
+constexpr Isa kIsas[] = {{"aarch64", aarch64::table, [] { return true; }}};
+#else
+#error "oneread has no CPU kernels for this architecture"
+#endif
+
+const Isa* best() {
+  for (const Isa& isa : kIsas)
+    if (isa.supported()) return &isa;
+  return nullptr;
+}
+
+std::atomic<const Isa*> in_use{nullptr};
+
+const Isa& current() {
+  const Isa* isa = in_use.load(std::memory_order_relaxed);
+  if (!isa) {
+    isa = best();
+    if (!isa) throw std::runtime_error("this processor lacks x86-64-v2 (SSE4.2, POPCNT)");
+    in_use.store(isa, std::memory_order_relaxed);
+  }
+  return *isa;
+}
+
+}  // namespace
+
+std::vector<std::string> compiled_isas() {
+  std::vector<std::string> names;
+  for (const Isa& isa : kIsas) names.push_back(isa.name);
+  return names;
+}
+
+std::vector<std::string> supported_isas() {
+  std::vector<std::string> names;
+  for (const Isa& isa : kIsas)
+    if (isa.supported()) names.push_back(isa.name);
+  return names;
+}
+
+const char* current_isa() { return current().name; }
+
+void set_isa(const std::string& name) {
+  for (const Isa& isa : kIsas) {
+    if (name != isa.name) continue;
+    if (!isa.supported()) throw std::invalid_argument("this machine cannot run " + name);
+    in_use.store(&isa, std::memory_order_relaxed);
+    return;
+  }
+  throw std::invalid_argument("this build has no code for " + name);
+}
+
+const Kernels& kernels(ElementType type) { return current().table(type); }
+
+#if defined(__x86_64__)
+FlushToZero::FlushToZero() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8000); }
+FlushToZero::~FlushToZero() { _mm_setcsr(saved_); }
+#else
+FlushToZero::FlushToZero() = default;
+FlushToZero::~FlushToZero() = default;
+#endif
+
+}  // namespace oneread

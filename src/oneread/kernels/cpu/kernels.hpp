@@ -1,0 +1,122 @@
+// What the vector code offers to the drivers: plain structs and one table of functions for each
+// element type and instruction set. Knows neither threads, strides nor Python.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace oneread {
+
+// Where exponentials are measured from: a column x is kept as exp((x - base) / t) * 2^-exponent.
+// base is 0 unless the row's maximum is too large for the exponent alone (see online.hpp).
+struct Reference {
+  double base = 0;
+  int64_t exponent = 0;
+};
+
+// From `column` on, exponentials were stored against `reference`.
+struct Segment {
+  size_t column;
+  Reference reference;
+};
+
+// A reference moves up by at least 12 nats, so 10 (float) or 63 (double) of them span every value
+// that is not zero beside the newest; older segments are merged into one.
+inline constexpr int kMaxSegments = 80;
+
+// One span of a row whose exponentials were all summed: what softmax needs.
+struct SpanSum {
+  double sum = 0;  // of exp((x - base) / t) * 2^-exponent, against the last segment's reference
+  bool nan = false;
+  bool inf = false;    // a +inf was seen
+  bool empty = true;   // nothing above -inf was seen
+  int segments = 0;
+  Segment segment[kMaxSegments];
+};
+
+// One span or row with one maximum kept out of the sums: what the logarithms need.
+// m = max x; over all columns but one that holds m, with z = (x - m) / t:
+// r = sum e^z, s1 = sum z e^z, s2 = sum e^(2z). m = NaN: a NaN was seen; m = +inf: a +inf, no NaN.
+struct Partial {
+  double m;
+  double r = 0;
+  double s1 = 0;
+  double s2 = 0;
+};
+
+// Room for a sum in progress, whatever the instruction set.
+struct alignas(64) SumState {
+  unsigned char bytes[4608];
+};
+
+// A block of whole contiguous rows for `softmax_rows`.
+struct SoftmaxRows {
+  const void* x;
+  void* y;
+  ptrdiff_t x_stride;  // elements between rows
+  ptrdiff_t y_stride;
+  size_t rows;
+  size_t vocab;
+  double inverse_temperature;
+  void* exponentials;  // room for one row in the compute type; null: they go to y
+  bool streaming;      // store y past the caches; needs `exponentials`
+};
+
+struct Kernels {
+  int width;     // elements in a vector of the compute type
+  size_t group;  // columns between two foldings of the sums: feeds but the last are multiples
+
+  // softmax of rows that are one span each
+  void (*softmax_rows)(const SoftmaxRows&);
+
+  // Sums of a span, fed block by block; `e` (compute type, may be x itself or null) gets the
+  // exponentials. feed_rest and feed_moments return the largest element so far.
+  void (*start)(SumState*, double inverse_temperature);
+  void (*feed_all)(SumState*, const void* x, size_t n, void* e);
+  void (*finish_all)(SumState*, SpanSum*);
+  void (*start_rest)(SumState*, double inverse_temperature, bool moments);
+  double (*feed_rest)(SumState*, const void* x, size_t n);
+  double (*feed_moments)(SumState*, const void* x, size_t n);
+  void (*finish_rest)(SumState*, Partial*);
+  void (*finish_moments)(SumState*, Partial*);
+
+  // Outputs. scale: y = e * factor. exp_scale: the same from x, computed again.
+  // log_shift: y = (x - m) * inverse_temperature - log_sum. fill: y = value.
+  void (*scale)(const void* e, void* y, size_t n, double factor, bool streaming);
+  void (*exp_scale)(const void* x, void* y, size_t n, const Reference&, double inverse_temperature,
+                    double factor);
+  void (*log_shift)(const void* x, void* y, size_t n, double m, double inverse_temperature,
+                    double log_sum, bool streaming);
+  void (*fill)(void* y, size_t n, double value);
+
+  // Contiguous elements to the compute type and back, rounded to nearest even.
+  void (*widen)(const void* elements, void* compute, size_t n);
+  void (*narrow)(const void* compute, void* elements, size_t n);
+
+  // Scans. block_max: maxima[s * width + lane] = largest of x[s * vectors * width + j * width +
+  // lane] over j < vectors, joined with what is there unless `first`; returns whether x has a NaN.
+  // count_below: elements < value, or <= value with `or_equal`; a NaN is never counted.
+  // collect: columns of maxima >= value, in order. `value` is a number of the compute type, by
+  // address, since making a subnormal float of a double may flush it.
+  bool (*block_max)(const void* x, size_t n, size_t vectors, void* maxima, bool first);
+  size_t (*count_below)(const void* x, size_t n, const void* value, bool or_equal);
+  size_t (*collect)(const void* maxima, size_t n, const void* value, uint32_t* columns);
+};
+
+enum class ElementType { f32, f64, f16, bf16 };
+
+// One function an instruction set in this build; null where an element type has no table.
+#define ONEREAD_DECLARE_TABLE(isa)  \
+  namespace isa {                   \
+  const Kernels& table(ElementType); \
+  }
+#if defined(__x86_64__)
+ONEREAD_DECLARE_TABLE(x86_64_v2)
+ONEREAD_DECLARE_TABLE(x86_64_v3)
+ONEREAD_DECLARE_TABLE(x86_64_v4)
+#elif defined(__aarch64__)
+ONEREAD_DECLARE_TABLE(aarch64)
+#endif
+#undef ONEREAD_DECLARE_TABLE
+
+}  // namespace oneread

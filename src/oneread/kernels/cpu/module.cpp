@@ -1,0 +1,293 @@
+// The Python module `oneread.runtime._native`: arrays in, drivers called, errors out.
+// runtime/_native.pyi documents each function.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "driver.hpp"
+#include "pool.hpp"
+
+namespace nb = nanobind;
+
+namespace oneread {
+
+namespace {
+
+// A buffer that Python lends for as long as this lives.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() {
+    if (held_) PyBuffer_Release(&view_);
+  }
+
+  Operand open(nb::handle object) {
+    if (nb::isinstance<nb::tuple>(object)) return from_tuple(nb::borrow<nb::tuple>(object));
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_STRIDES | PyBUF_FORMAT)) throw nb::python_error();
+    held_ = true;
+    Operand a;
+    a.data = static_cast<char*>(view_.buf);
+    a.writable = !view_.readonly;
+    a.shape.assign(view_.shape, view_.shape + view_.ndim);
+    a.stride.assign(view_.strides, view_.strides + view_.ndim);
+    const char* format = view_.format ? view_.format : "B";
+    if (*format == '>' || *format == '!') a.swapped = true;
+    if (*format == '<' || *format == '>' || *format == '=' || *format == '@' || *format == '!')
+      format++;
+    a.dtype = from_format(*format, (size_t)view_.itemsize);
+    if (a.swapped && view_.itemsize == 1) a.swapped = false;
+    return a;
+  }
+
+ private:
+  static DType from_format(char code, size_t size) {
+    switch (code) {
+      case '?': return DType::boolean;
+      case 'e': return DType::f16;
+      case 'f': return DType::f32;
+      case 'd': return DType::f64;
+      case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+        return size == 1 ? DType::i8 : size == 2 ? DType::i16 : size == 4 ? DType::i32 : DType::i64;
+      case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N':
+        return size == 1 ? DType::u8 : size == 2 ? DType::u16 : size == 4 ? DType::u32 : DType::u64;
+      default: throw nb::type_error("an element type that the kernels do not take");
+    }
+  }
+
+  static Operand from_tuple(nb::tuple t) {
+    if (t.size() != 4) throw nb::type_error("an operand is (address, dtype, shape, byte_strides)");
+    Operand a;
+    a.data = reinterpret_cast<char*>(nb::cast<uintptr_t>(t[0]));
+    if (!dtype_from_name(nb::cast<std::string>(t[1]), &a.dtype))
+      throw nb::type_error("unknown dtype");
+    for (nb::handle n : nb::borrow<nb::tuple>(t[2])) a.shape.push_back(nb::cast<size_t>(n));
+    for (nb::handle n : nb::borrow<nb::tuple>(t[3])) a.stride.push_back(nb::cast<ptrdiff_t>(n));
+    if (a.shape.size() != a.stride.size()) throw nb::value_error("as many strides as axes");
+    a.writable = true;
+    return a;
+  }
+
+  Py_buffer view_{};
+  bool held_ = false;
+};
+
+size_t elements(const Operand& a) {
+  size_t n = 1;
+  for (size_t size : a.shape) n *= size;
+  return n;
+}
+
+void check(bool good, const char* message) {
+  if (!good) throw nb::value_error(message);
+}
+
+// A contiguous array of `n` elements of a type, for arguments and small outputs.
+char* contiguous(const Operand& a, size_t n, bool output, const char* message) {
+  auto step = (ptrdiff_t)item_size(a.dtype);
+  for (size_t i = a.shape.size(); i-- > 0; step *= (ptrdiff_t)a.shape[i])
+    check(a.shape[i] <= 1 || a.stride[i] == step, message);
+  check(elements(a) == n && !a.swapped && (!output || a.writable), message);
+  check((uintptr_t)a.data % item_size(a.dtype) == 0, message);
+  return a.data;
+}
+
+// The arguments that softmax, reduce and plan share.
+struct Arguments {
+  Request request;
+  Buffer x, y, where, lengths, temperature;
+  size_t rows = 1, vocab = 1;
+
+  Arguments(nb::handle x_, nb::handle y_, const std::vector<int>& axes, nb::handle where_,
+            nb::handle lengths_, nb::handle temperature_, int threads) {
+    request.x = x.open(x_);
+    request.axes = axes;
+    request.threads = threads < 1 ? 1 : threads > kMaxThreads ? kMaxThreads : threads;
+    if (!y_.is_none()) {
+      request.y = y.open(y_);
+      check(request.y->writable, "the output is read-only");
+      check(is_float(request.y->dtype), "the output must hold floats");
+      check(request.y->shape == request.x.shape, "the output has another shape");
+    }
+    if (!where_.is_none()) {
+      request.where = where.open(where_);
+      check(request.where->dtype == DType::boolean, "where must be bool");
+      check(request.where->shape == request.x.shape, "where has another shape");
+    }
+    for (size_t a = 0; a < request.x.shape.size(); a++) {
+      bool reduced = false;
+      for (int axis : axes) reduced = reduced || (size_t)axis == a;
+      (reduced ? vocab : rows) *= request.x.shape[a];
+    }
+    if (!lengths_.is_none()) {
+      Operand a = lengths.open(lengths_);
+      check(a.dtype == DType::i64, "lengths must be int64");
+      request.lengths = (const int64_t*)contiguous(a, rows, false, "lengths: one a row");
+      for (size_t r = 0; r < rows; r++)
+        check(request.lengths[r] >= 0 && (size_t)request.lengths[r] <= vocab,
+              "a length is not within the row");
+    }
+    if (temperature_.is_none()) return;
+    if (nb::isinstance<nb::float_>(temperature_) || nb::isinstance<nb::int_>(temperature_)) {
+      request.temperature = nb::cast<double>(temperature_);
+      check(request.temperature > 0 && request.temperature < kInf, "temperature must be positive");
+    } else {
+      Operand a = temperature.open(temperature_);
+      check(a.dtype == DType::f64, "temperatures must be float64");
+      request.temperatures = (const double*)contiguous(a, rows, false, "temperatures: one a row");
+      for (size_t r = 0; r < rows; r++)
+        check(request.temperatures[r] > 0 && request.temperatures[r] < kInf,
+              "temperatures must be positive");
+    }
+  }
+};
+
+void py_softmax(nb::handle x, nb::handle y, const std::vector<int>& axes, bool log,
+                nb::handle where, nb::handle lengths, nb::handle temperature, int threads,
+                bool fresh) {
+  Arguments a(x, y, axes, where, lengths, temperature, threads);
+  check(a.request.y.has_value(), "softmax needs an output");
+  a.request.op = log ? "log_softmax" : "softmax";
+  a.request.log = log;
+  a.request.fresh = fresh;
+  nb::gil_scoped_release release;
+  softmax(a.request);
+}
+
+constexpr size_t kOutputs = 14;
+
+void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb::handle lengths,
+               nb::handle temperature, int threads, int kernel, const std::string& op, int kind,
+               nb::handle select, nb::handle rank_logit, nb::tuple outputs) {
+  Arguments a(x, nb::none(), axes, where, lengths, temperature, threads);
+  check(outputs.size() == kOutputs, "outputs: 14 of them");
+  Request& request = a.request;
+  request.op = op;
+  request.kernel = kernel;
+  size_t rows = a.rows;
+  Buffer buffers[kOutputs], select_buffer, logit_buffer;
+  Operand operand[kOutputs];
+  bool asked[kOutputs];
+  for (size_t i = 0; i < kOutputs; i++) {
+    asked[i] = !outputs[i].is_none();
+    if (asked[i]) operand[i] = buffers[i].open(outputs[i]);
+  }
+  Outputs out;
+  out.kind = kind;
+  auto floats = [&](size_t i, size_t n) -> FloatArray {
+    if (!asked[i]) return {};
+    bool wide = operand[i].dtype == DType::f64;
+    check(wide || operand[i].dtype == DType::f32, "outputs are float32 or float64");
+    request.double_outputs = request.double_outputs || wide;
+    return {contiguous(operand[i], n, true, "an output of the wrong size or layout"), wide};
+  };
+  auto fixed = [&](size_t i, size_t n, DType t) -> char* {
+    if (!asked[i]) return nullptr;
+    check(operand[i].dtype == t, "an output of the wrong type");
+    return contiguous(operand[i], n, true, "an output of the wrong size or layout");
+  };
+  if (asked[3] || asked[4] || asked[5]) {
+    size_t any = asked[4] ? 4 : asked[3] ? 3 : 5;
+    check(asked[4], "top-k needs indices");
+    check(!operand[any].shape.empty(), "top-k outputs have an axis of k");
+    request.top_k = operand[any].shape.back();
+  }
+  size_t k = request.top_k;
+  if (!select.is_none()) {
+    Operand s = select_buffer.open(select);
+    check(s.dtype == DType::i64 && !s.shape.empty(), "select must be int64 (rows, s)");
+    out.selects = s.shape.back();
+    out.select = (const int64_t*)contiguous(s, rows * out.selects, false, "select: rows by s");
+  }
+  check(out.select || !(asked[6] || asked[7]), "selected and rank need select");
+  if (!rank_logit.is_none()) {
+    Operand s = logit_buffer.open(rank_logit);
+    check(s.dtype == DType::f64, "rank_logit must be float64");
+    out.rank_logit = (const double*)contiguous(s, rows * out.selects, false, "rank_logit: rows by s");
+    check(!asked[6], "selected needs columns of this row");
+  }
+  out.lse = floats(0, rows);
+  out.max = floats(1, rows);
+  out.argmax = (int64_t*)fixed(2, rows, DType::i64);
+  out.indices = (int64_t*)fixed(4, rows * k, DType::i64);
+  out.scores = floats(5, rows * k);
+  out.selected = floats(6, rows * out.selects);
+  out.rank = (int64_t*)fixed(7, rows * out.selects, DType::i64);
+  out.entropy = floats(8, rows);
+  out.sum_p2 = floats(9, rows);
+  out.state_m = (double*)fixed(10, rows, DType::f64);
+  out.state_r = (double*)fixed(11, rows, DType::f64);
+  out.state_s1 = (double*)fixed(12, rows, DType::f64);
+  out.state_s2 = (double*)fixed(13, rows, DType::f64);
+  if (asked[3]) {
+    Layout layout(request.x, nullptr, nullptr, axes);
+    bool wide = make_plan(request, layout).in_double;
+    DType t = is_float(request.x.dtype) ? request.x.dtype : wide ? DType::f64 : DType::f32;
+    out.values = fixed(3, rows * k, t);
+  }
+  if (!k) out.indices = nullptr, out.scores = {}, out.values = nullptr;
+  nb::gil_scoped_release release;
+  reduce(request, out);
+}
+
+nb::tuple as_tuple(const Record& r) {
+  return nb::make_tuple(r.kernel, r.isa, r.dtype, r.layout, r.threads, r.spans, r.stores);
+}
+
+nb::tuple py_plan(nb::handle x, nb::handle y, const std::vector<int>& axes, const std::string& op,
+                  nb::handle where, nb::handle lengths, nb::handle temperature, size_t top_k,
+                  int threads, int kernel, bool fresh) {
+  Arguments a(x, y, axes, where, lengths, temperature, threads);
+  Request& request = a.request;
+  request.op = op;
+  request.log = op == "log_softmax";
+  request.kernel = kernel;
+  request.top_k = top_k;
+  request.fresh = fresh;
+  Layout layout(request.x, request.y ? &*request.y : nullptr,
+                request.where ? &*request.where : nullptr, axes);
+  return as_tuple(make_record(request, make_plan(request, layout)));
+}
+
+nb::object py_last_kernel() {
+  if (!last_record()) return nb::none();
+  return as_tuple(*last_record());
+}
+
+nb::tuple names(const std::vector<std::string>& list) { return nb::tuple(nb::cast(list)); }
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  m.doc() = "The CPU kernels of oneread.";
+  m.def("softmax", py_softmax, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+        nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+  m.def("reduce", py_reduce, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
+        nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+        nb::arg().none(), nb::arg());
+  m.def("plan", py_plan, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none(),
+        nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+  m.def("last_kernel", py_last_kernel);
+  m.def("compiled_isas", [] { return names(compiled_isas()); });
+  m.def("supported_isas", [] { return names(supported_isas()); });
+  m.def("isa", current_isa);
+  m.def("set_isa", set_isa);
+  m.def("available_threads", available_threads);
+  m.def("copy_seconds", [](size_t bytes, int threads) {
+    nb::gil_scoped_release release;
+    return copy_seconds(bytes, threads < 1 ? 1 : threads);
+  });
+  m.def("build_info", [] {
+    nb::dict info;
+#if defined(__clang__)
+    info["compiler"] = "clang";
+#else
+    info["compiler"] = "gcc";
+#endif
+    info["version"] = __VERSION__;
+    return info;
+  });
+}
+
+}  // namespace oneread

@@ -1,0 +1,291 @@
+// The online softmax: running reference and sums of one span, updated in a single pass.
+//
+// Milakov & Gimelshein (2018), Algorithm 3, with two changes. The running maximum becomes a
+// Reference that is a power of two wherever it can be, so that moving it rescales exactly and no
+// x - max is ever rounded; and it moves only when a column rises more than kLag above it.
+// For logarithms every lane keeps its own running maximum out of the sum and adds the smaller of
+// the two numbers it holds: 1 never swallows the tail of a row whose largest probability is near 1.
+#pragma once
+
+#include "exp.hpp"
+
+namespace oneread::ONEREAD_ISA {
+
+// W running sums in double; for C = double with the rounding errors beside them (TwoSum).
+template <class C>
+struct WideSum {
+  using V = Vec<C>;
+  using Wide = typename V::Wide;
+  Wide high, low;
+
+  ONEREAD_INLINE void clear() { high = low = Wide{}; }
+  ONEREAD_INLINE void add(Wide v) {
+    if constexpr (sizeof(C) == 4) {
+      high = high + v;
+    } else {
+      Wide sum = high + v, part = sum - high;
+      low = low + ((high - (sum - part)) + (v - part));
+      high = sum;
+    }
+  }
+  ONEREAD_INLINE void multiply(double factor) {
+    high = high * factor;
+    low = low * factor;
+  }
+  ONEREAD_INLINE double total() const { return V::total(high) + V::total(low); }
+};
+
+// kRest: one maximum a lane stays out of the sums. kMoments: also sum z e^z and e^2z.
+template <class E, bool kRest, bool kMoments>
+struct Online {
+  using Row = Element<E>;
+  using C = typename Row::Compute;
+  using V = Vec<C>;
+  using F = typename V::F;
+  static constexpr int W = V::W;
+  static constexpr int U = 4;        // vectors in a block, each with its own sum
+  static constexpr int kBlocks = 16;  // blocks between two foldings: a lane adds at most 16 terms
+  static constexpr size_t kGroup = (size_t)kBlocks * U * W;
+
+  // Sums since the last folding, against `reference`.
+  F sum[U], sum_z[U], sum_square[U];
+  F top;        // kRest: the maximum of each lane, in no sum
+  F threshold;  // the reference moves when a column exceeds it
+  WideSum<C> folded, folded_z, folded_square;
+  Scale<C> scale;
+  Reference reference;
+  double inverse;
+  size_t column;   // columns fed so far
+  int left;        // blocks until the next folding
+  bool empty;      // no column above -inf yet
+  bool nan, inf;
+  int segments;
+  Segment* segment;  // where moves of the reference are recorded; null: they are not
+
+  ONEREAD_INLINE void start(double inverse_temperature, Segment* room) {
+    for (int u = 0; u < U; u++) sum[u] = sum_z[u] = sum_square[u] = F{};
+    top = threshold = V::set(-(C)__builtin_inf());
+    folded.clear();
+    if constexpr (kMoments) folded_z.clear(), folded_square.clear();
+    inverse = inverse_temperature;
+    reference = {};
+    scale.set(reference, inverse);
+    column = 0;
+    left = kBlocks;
+    empty = true;
+    nan = inf = false;
+    segments = 0;
+    segment = room;
+  }
+
+  // Move the sums of the last blocks into the double ones.
+  ONEREAD_INLINE void fold() {
+    auto wide = V::widen((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    folded.add(wide);
+    if constexpr (kMoments) {
+      // scale.point is a rounded exponent * ln 2; put the rounding back.
+      double rounding = (double)scale.point[0] - (double)reference.exponent * kLn2;
+      folded_z.add(V::widen((sum_z[0] + sum_z[1]) + (sum_z[2] + sum_z[3])) + wide * rounding);
+      folded_square.add(
+          V::widen((sum_square[0] + sum_square[1]) + (sum_square[2] + sum_square[3])));
+    }
+    for (int u = 0; u < U; u++) sum[u] = sum_z[u] = sum_square[u] = F{};
+    left = kBlocks;
+  }
+
+  static Reference reference_for(double largest, double inverse_temperature) {
+    double z = largest * inverse_temperature;
+    if (z <= Constants<C>::limit && z >= -Constants<C>::limit)
+      return {0, (int64_t)__builtin_ceil(z * kLog2e) - kHeadroom};
+    return {largest, -kHeadroom};
+  }
+
+  // `above` has a lane above the threshold. Make a new reference of its largest lane.
+  __attribute__((noinline)) void move_reference(const F& above, size_t at) {
+    C largest = V::largest(V::hi(above, V::set(-(C)__builtin_inf())));  // drops NaN lanes
+    int left_before = left;
+    fold();
+    left = left_before;  // foldings stay where V puts them, whatever the numbers are
+    if (largest == (C)__builtin_inf()) {
+      nan = nan || __builtin_isnan(folded.total());
+      inf = true;
+      threshold = V::set(largest);
+      return;
+    }
+    Reference next = reference_for((double)largest, inverse);
+    if (!empty) rescale(ratio(reference, next, inverse), nats_between(reference, next, inverse));
+    empty = false;
+    reference = next;
+    scale.set(reference, inverse);
+    C high = (C)((double)largest + kLag / inverse);
+    constexpr C kMax = sizeof(C) == 4 ? (C)__FLT_MAX__ : (C)__DBL_MAX__;
+    threshold = V::set(high < kMax ? high : kMax);
+    if (segment) record(at);
+  }
+
+  ONEREAD_INLINE void rescale(double factor, double shift) {
+    if constexpr (kMoments) {
+      if (factor != 0) {
+        folded_z.high = folded_z.high + folded.high * shift;
+        folded_z.low = folded_z.low + folded.low * shift;
+      }
+      folded_z.multiply(factor);
+      folded_square.multiply(factor * factor);
+    }
+    folded.multiply(factor);
+  }
+
+  void record(size_t at) {
+    if (segments == kMaxSegments) {  // the oldest are 0 beside the newest: make them one
+      constexpr double kGone = (Constants<C>::bias + 3 * kHeadroom) * kLn2;
+      int gone = 0;
+      while (gone + 1 < segments &&
+             nats_between(segment[gone + 1].reference, reference, inverse) < -kGone)
+        gone++;
+      for (int i = gone; i < segments; i++) segment[i - gone] = segment[i];
+      segments -= gone;
+      segment[0].column = 0;
+    }
+    segment[segments] = {segments ? at : 0, reference};
+    segments++;
+  }
+
+  // One vector of exponentials, added to the running sums.
+  template <bool kGeneral>
+  static ONEREAD_INLINE F add(F x, F& total, F& total_z, F& total_square, const Scale<C>& k) {
+    F z, e = exponential<C, kGeneral>(x, k, kMoments ? &z : nullptr);
+    total = total + e;
+    if constexpr (kMoments) {
+      total_z = V::fma(z, e, total_z);
+      total_square = V::fma(e, e, total_square);
+    }
+    return e;
+  }
+
+  // Let x and the lane's maximum change places where x is larger. A NaN in x stays in x, so that it
+  // reaches the sum.
+  static ONEREAD_INLINE void keep_largest(F& x, F& largest) {
+    F smaller = V::lo(largest, x);
+    largest = V::hi(x, largest);
+    x = smaller;
+  }
+
+  // Feed from column i on; returns early when the reference moved between general and plain.
+  template <bool kGeneral, bool kStore>
+  size_t run(const E* x, size_t i, size_t n, C* e_out) {
+    F d[U], dz[U], dq[U], high = top, limit = threshold;
+    Scale<C> k = scale;
+    int blocks = left;
+    auto put = [&] {
+      for (int u = 0; u < U; u++) sum[u] = d[u], sum_z[u] = dz[u], sum_square[u] = dq[u];
+    };
+    auto get = [&] {
+      for (int u = 0; u < U; u++) d[u] = sum[u], dz[u] = sum_z[u], dq[u] = sum_square[u];
+      k = scale, limit = threshold;
+    };
+    get();
+    for (; i + U * W <= n; i += U * W) {
+      F v[U], largest = high;
+      for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
+      if constexpr (kRest)
+        for (int u = 0; u < U; u++) keep_largest(v[u], largest);
+      else
+        largest = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
+      if (__builtin_expect(V::any_gt(largest, limit), 0)) {
+        put();
+        move_reference(largest, column + i);
+        get();
+        if (k.general != kGeneral) return top = high, left = blocks, i;
+      }
+      high = largest;
+      for (int u = 0; u < U; u++) {
+        F e = add<kGeneral>(v[u], d[u], dz[u], dq[u], k);
+        if constexpr (kStore) V::store(e_out + i + u * W, e);
+      }
+      if (__builtin_expect(--blocks == 0, 0)) {
+        put();
+        fold();
+        get();
+        blocks = kBlocks;
+      }
+    }
+    for (int u = 0; i < n; i += W, u++) {  // at most U vectors, the last one not full
+      int lanes = n - i < (size_t)W ? (int)(n - i) : W;
+      F v = lanes == W ? Row::load(x + i) : Row::load_tail(x + i, lanes, -(C)__builtin_inf());
+      F largest = high;
+      if constexpr (kRest) keep_largest(v, largest);
+      else largest = v;
+      if (V::any_gt(largest, limit)) {
+        put();
+        move_reference(largest, column + i);
+        get();
+        if (k.general != kGeneral) return top = high, left = blocks, i;
+      }
+      high = largest;
+      F e = add<kGeneral>(v, d[u], dz[u], dq[u], k);
+      if constexpr (kStore) {
+        if (lanes == W) V::store(e_out + i, e);
+        else Element<C>::store_tail(e_out + i, lanes, e);
+      }
+    }
+    put();
+    top = high, left = blocks;
+    return i;
+  }
+
+  // Feed n more columns. With kStore their exponentials, each against the reference of its segment,
+  // go to e_out, which may be x.
+  template <bool kStore>
+  ONEREAD_INLINE void feed(const E* x, size_t n, C* e_out) {
+    for (size_t i = 0; i < n;)
+      i = scale.general ? run<true, kStore>(x, i, n, e_out) : run<false, kStore>(x, i, n, e_out);
+    if (__builtin_expect(inf, 0) && !nan) nan = has_nan(x, n);
+    column += n;
+  }
+
+  static bool has_nan(const E* x, size_t n) {
+    size_t i = 0;
+    for (; i + W <= n; i += W)
+      if (V::any_nan(Row::load(x + i))) return true;
+    return i < n && V::any_nan(Row::load_tail(x + i, (int)(n - i), 0));
+  }
+
+  void finish(SpanSum* out) {
+    fold();
+    out->sum = folded.total();
+    out->nan = nan || (!inf && __builtin_isnan(out->sum));
+    out->inf = inf;
+    out->empty = empty;
+    out->segments = segments;
+  }
+
+  // Let one maximum stay out and put those of the other lanes in.
+  void finish(Partial* out) {
+    C lane[W];
+    V::store(lane, top);
+    C m = V::largest(top);
+    for (int i = 0; i < W; i++)
+      if (lane[i] == m) {
+        lane[i] = -(C)__builtin_inf();
+        break;
+      }
+    F others = V::load(lane);
+    if (scale.general) add<true>(others, sum[0], sum_z[0], sum_square[0], scale);
+    else add<false>(others, sum[0], sum_z[0], sum_square[0], scale);
+    fold();
+    double total = folded.total();
+    nan = nan || (!inf && __builtin_isnan(total));
+    *out = {(double)m};
+    if (nan) out->m = out->r = __builtin_nan("");
+    if (nan || inf || empty) return;
+    Reference to{(double)m, 0};
+    double shift = nats_between(reference, to, inverse), factor = __builtin_exp(shift);
+    out->r = factor * total;
+    if constexpr (kMoments) {
+      out->s1 = factor * (folded_z.total() + shift * total);
+      out->s2 = factor * factor * folded_square.total();
+    }
+  }
+};
+
+}  // namespace oneread::ONEREAD_ISA

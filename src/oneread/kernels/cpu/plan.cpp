@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "driver.hpp"
+#include "pool.hpp"
+#include "stage.hpp"
+
+namespace oneread {
+
+namespace {
+
+// Below this many elements a second thread costs more than it brings (10 x 1000: 1 thread 2.1 us,
+// 2 threads 2.4 us while the pool still spins).
+constexpr size_t kSmall = 32768;
+
+// Pieces of a row that can be summed apart. A power of two, so that blocks and groups of maxima
+// divide it; at most 64 of them.
+size_t span_for(size_t vocab) {
+  constexpr size_t kSpan = 32768;
+  return std::max(kSpan, std::bit_ceil((vocab + 63) / 64));
+}
+
+// Stores past the caches pay once y cannot stay in them: 1.4x on data of 128 MB, 0.5x in cache.
+constexpr size_t kStreamingBytes = (size_t)64 << 20;
+
+bool aligned(const Operand& a) {
+  size_t size = item_size(a.dtype);
+  if ((uintptr_t)a.data % size) return false;
+  for (size_t i = 0; i < a.stride.size(); i++)
+    if (a.shape[i] > 1 && a.stride[i] % (ptrdiff_t)size) return false;
+  return true;
+}
+
+bool contiguous_rows(const Operand& a, const Layout& layout, ptrdiff_t Axis::* step) {
+  if (a.swapped || !is_float(a.dtype) || !aligned(a)) return false;
+  return layout.inner.empty() ||
+         (layout.inner.size() == 1 && layout.inner[0].*step == (ptrdiff_t)item_size(a.dtype));
+}
+
+ElementType element_type(DType t) {
+  switch (t) {
+    case DType::f16: return ElementType::f16;
+    case DType::bf16: return ElementType::bf16;
+    case DType::f64: return ElementType::f64;
+    default: return ElementType::f32;
+  }
+}
+
+// float's range has no room for the inverse of these, or for its product with 104 nats.
+bool fits_float(double temperature) { return temperature > 0x1p-100 && temperature < 0x1p100; }
+
+bool any_extreme_temperature(const Request& request, size_t rows) {
+  if (!request.temperatures) return !fits_float(request.temperature);
+  return !std::all_of(request.temperatures, request.temperatures + rows, fits_float);
+}
+
+// Groups of maxima for the bound of the k-th value: as few as give twice k of them, at most 65536
+// so that they take 256 KiB.
+void choose_groups(const Request& request, const Layout& layout, size_t width, Plan& plan) {
+  constexpr size_t kMostGroups = 65536, kMostBlockK = 2048, kFewColumns = 4096;
+  auto groups = [&](size_t vectors) {
+    size_t columns = vectors * width;
+    return (layout.vocab + columns - 1) / columns * width;
+  };
+  size_t vectors = 16;
+  while (groups(vectors) > kMostGroups) vectors *= 2;
+  while (vectors > 4 && groups(vectors) < 4 * request.top_k) vectors /= 2;
+  plan.group_vectors = vectors;
+  plan.groups = groups(vectors);
+  bool few = layout.vocab <= kFewColumns;
+  bool bounded = request.top_k <= kMostBlockK && plan.groups >= 2 * request.top_k;
+  if (request.kernel == 1 && !few && !bounded)
+    throw std::invalid_argument("block maxima cannot bound k = " + std::to_string(request.top_k) +
+                                " of " + std::to_string(layout.vocab) + " columns; use radix");
+  plan.radix = request.kernel == 2 || !(few || bounded);
+  if (plan.radix || !bounded) plan.groups = 0;  // unbounded: all columns are candidates
+}
+
+const char* kernel_name(const Request& request, const Plan& plan) {
+  if (request.op == "softmax") return "online_softmax";
+  if (request.op == "log_softmax") return "online_log_softmax";
+  if (request.op == "logsumexp") return "online_logsumexp";
+  if (request.op == "softmax_topk") return "online_softmax_topk";
+  if (request.op == "top_k") return plan.radix ? "radix_top_k" : "block_max_top_k";
+  return "online_read";
+}
+
+}  // namespace
+
+Plan make_plan(const Request& request, const Layout& layout) {
+  Plan plan{};
+  const Operand& x = request.x;
+  bool wide_output = request.double_outputs || (request.y && request.y->dtype == DType::f64);
+  plan.in_double = computes_in_double(x.dtype) || wide_output ||
+                   any_extreme_temperature(request, layout.rows);
+  bool direct = contiguous_rows(x, layout, &Axis::x) && !request.where &&
+                plan.in_double == (x.dtype == DType::f64);
+  if (request.y)
+    direct = direct && request.y->dtype == x.dtype && contiguous_rows(*request.y, layout, &Axis::y);
+  plan.staged = !direct;
+  plan.element = direct ? element_type(x.dtype)
+                        : (plan.in_double ? ElementType::f64 : ElementType::f32);
+  plan.span_columns = span_for(layout.vocab);
+  plan.spans = (layout.vocab + plan.span_columns - 1) / plan.span_columns;
+  if (request.top_k)
+    choose_groups(request, layout, (size_t)kernels(plan.element).width, plan);
+  plan.threads = layout.rows * layout.vocab < kSmall ? 1 : std::max(1, request.threads);
+  plan.by_span = plan.threads > 1 && plan.spans > 1 && layout.rows < 2 * (size_t)plan.threads;
+  bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
+  plan.streaming = request.y && direct && own_type && !request.fresh && !plan.by_span &&
+                   layout.rows * layout.vocab * item_size(x.dtype) >= kStreamingBytes;
+  plan.kernel = kernel_name(request, plan);
+  return plan;
+}
+
+Record make_record(const Request& request, const Plan& plan) {
+  return {plan.kernel,
+          current_isa(),
+          dtype_name(request.x.dtype),
+          plan.staged ? "staged" : "rows",
+          !request.y ? "none" : plan.streaming ? "streaming" : "regular",
+          plan.threads,
+          plan.spans};
+}
+
+namespace {
+thread_local std::optional<Record> last;
+}
+const std::optional<Record>& last_record() { return last; }
+void set_last_record(Record record) { last = record; }
+
+double copy_seconds(size_t bytes, int threads) {
+  std::unique_ptr<char[]> from(new char[bytes]), to(new char[bytes]);
+  constexpr size_t kChunk = 1 << 18;
+  size_t chunks = (bytes + kChunk - 1) / kChunk;
+  auto copy = [&](size_t i, int) {
+    size_t at = i * kChunk;
+    std::memcpy(to.get() + at, from.get() + at, std::min(kChunk, bytes - at));
+  };
+  std::memset(from.get(), 1, bytes);
+  double best = 1e9;
+  for (int round = 0; round < 4; round++) {  // the first one maps the pages of `to`
+    auto start = std::chrono::steady_clock::now();
+    parallel(chunks, threads, copy);
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (round) best = std::min(best, took.count());
+  }
+  return best;
+}
+
+}  // namespace oneread

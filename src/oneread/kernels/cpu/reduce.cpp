@@ -1,0 +1,358 @@
+// Everything that is shorter than the row: logsumexp, top-k, selected log-probabilities, rank,
+// entropy. Each row is read once; what the passes below share stays in the innermost cache.
+#include <algorithm>
+#include <stdexcept>
+
+#include "pool.hpp"
+#include "select.hpp"
+
+namespace oneread {
+
+namespace {
+
+constexpr size_t kNowhere = SIZE_MAX;
+
+// What one span of a row gave.
+struct SpanRead {
+  Partial sums;
+  size_t best_block = kNowhere;  // first column of the block where the maximum was first reached
+  size_t best_columns = 0;
+  bool nan = false;  // seen by the scan for top-k
+};
+
+// A column whose place in the order is asked for, and how many come before it.
+template <class C>
+struct Ranked {
+  C logit;
+  int64_t column;
+  bool kept;
+};
+
+template <class C>
+class Reduce {
+ public:
+  Reduce(const Request& request, const Layout& layout, const Plan& plan, const Outputs& out)
+      : request_(request), plan_(plan), out_(out), rows_(request, layout, plan),
+        table_(rows_.table), k_(request.top_k), ranks_(out.rank ? out.selects : 0),
+        sums_(out.lse || out.max || out.argmax || out.scores || out.selected || out.entropy ||
+              out.sum_p2 || out.state_m),
+        moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
+        masked_(request.where || request.lengths) {
+    group_ = rows_.neighbours();
+    if (plan.groups * group_ * sizeof(C) > ((size_t)256 << 10)) group_ = 1;
+    for (int t = 0; t < plan.threads; t++)
+      workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_);
+  }
+
+  void run() {
+    if (plan_.by_span) {
+      run_by_span();
+      return;
+    }
+    size_t chunk = rows_per_item(rows_.count(), rows_.vocab(), plan_.threads, group_);
+    size_t items = (rows_.count() + chunk - 1) / chunk;
+    parallel(items, plan_.threads, [&](size_t item, int worker) {
+      size_t to = std::min((item + 1) * chunk, rows_.count());
+      Worker& w = workers_[worker];
+      for (size_t row = item * chunk; row < to; row += group_) {
+        size_t n = std::min(group_, to - row);
+        for (size_t span = 0; span < plan_.spans; span++)
+          read_span(row, n, span, w, w.spans.get(), w.maxima.get(), w.before.get());
+        for (size_t r = 0; r < n; r++)
+          finish(row + r, w, &w.spans[r * plan_.spans], w.maxima.get() + r * plan_.groups,
+                 w.before.get() + r * ranks_ * plan_.spans);
+      }
+    });
+  }
+
+ private:
+  struct Worker {
+    Worker(const Plan& plan, size_t group, size_t k, size_t ranks, size_t own_rows)
+        : states(group), spans(own_rows * plan.spans), maxima(own_rows * plan.groups),
+          before(own_rows * ranks * plan.spans), ranked(group * ranks), buffer(kBlock),
+          bytes(kBlock * 8), select(plan.groups, k > 0 && !plan.radix) {}
+    Room<SumState> states;
+    Room<SpanRead> spans;
+    Room<C> maxima;
+    Room<size_t> before;
+    Room<Ranked<C>> ranked;
+    Room<C> buffer;
+    Room<char> bytes;
+    SelectRoom<C> select;
+  };
+
+  void run_by_span() {
+    size_t spans = plan_.spans, items = rows_.count() * spans;
+    Room<SpanRead> reads(items);
+    Room<C> maxima(rows_.count() * plan_.groups);
+    Room<size_t> before(items * ranks_);
+    parallel(items, plan_.threads, [&](size_t item, int worker) {
+      size_t row = item / spans;
+      read_span(row, 1, item % spans, workers_[worker], reads.get() + row * spans,
+                maxima.get() + row * plan_.groups, before.get() + row * spans * ranks_);
+    });
+    parallel(rows_.count(), plan_.threads, [&](size_t row, int worker) {
+      finish(row, workers_[worker], reads.get() + row * spans, maxima.get() + row * plan_.groups,
+             before.get() + row * spans * ranks_);
+    });
+  }
+
+  // Read one span of n neighbouring rows. The arrays hold, for each of these rows in turn, its
+  // spans, its maxima, and its counts span by span.
+  void read_span(size_t row, size_t n, size_t span, Worker& w, SpanRead* reads, C* maxima,
+                 size_t* before) {
+    double best[kNeighbours];
+    for (size_t r = 0; r < n; r++) {
+      SpanRead& read = reads[r * plan_.spans + span] = SpanRead{};
+      read.sums = empty_partial();
+      best[r] = -kInf;
+      if (sums_) table_.start_rest(&w.states[r], rows_.inverse(row + r), moments_);
+      for (size_t j = 0; j < ranks_; j++) {
+        before[(r * plan_.spans + span) * ranks_ + j] = 0;
+        w.ranked[r * ranks_ + j] = ranked(row + r, j);
+      }
+      C* own = maxima + r * plan_.groups;
+      if (k_) std::fill(own + group_of(span), own + group_of(span + 1), -(C)kInf);
+    }
+    size_t step = whole_span_at_once() ? plan_.span_columns : rows_.block(n);
+    size_t stop = std::min((span + 1) * plan_.span_columns, rows_.vocab());
+    FlushToZero flush;
+    for (size_t at = span * plan_.span_columns; at < stop; at += step)
+      for (size_t r = 0; r < n; r++) {
+        size_t end = std::min({at + step, stop, rows_.length(row + r)});
+        if (at >= end) continue;
+        SpanRead& read = reads[r * plan_.spans + span];
+        const void* x = columns(row + r, at, end - at, w);
+        if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
+        if (k_ && plan_.groups) scan_maxima(x, at, end - at, maxima + r * plan_.groups, read);
+        for (size_t j = 0; j < ranks_; j++)
+          before[(r * plan_.spans + span) * ranks_ + j] +=
+              count_before(row + r, w.ranked[r * ranks_ + j], x, at, end - at);
+      }
+    for (size_t r = 0; r < n && sums_; r++) {
+      SpanRead& read = reads[r * plan_.spans + span];
+      if (moments_) table_.finish_moments(&w.states[r], &read.sums);
+      else table_.finish_rest(&w.states[r], &read.sums);
+    }
+  }
+
+  // Sums alone have no use for blocks.
+  bool whole_span_at_once() const {
+    return !plan_.staged && !ranks_ && !k_ && !out_.argmax;
+  }
+
+  // First group of a span; spans hold whole groups.
+  size_t group_of(size_t span) const {
+    size_t columns = plan_.group_vectors * (size_t)table_.width;
+    if (!columns) return 0;
+    return std::min(span * plan_.span_columns / columns * (size_t)table_.width, plan_.groups);
+  }
+
+  const void* columns(size_t row, size_t at, size_t n, Worker& w) const {
+    if (!plan_.staged) return rows_.x(row) + at * rows_.item();
+    rows_.stage(row, at, n, w.buffer.get(), w.bytes.get());
+    return w.buffer.get();
+  }
+
+  void feed(SumState* state, const void* x, size_t at, size_t n, SpanRead& read, double& best) {
+    double largest = moments_ ? table_.feed_moments(state, x, n) : table_.feed_rest(state, x, n);
+    if (largest > best) {
+      best = largest;
+      read.best_block = at;
+      read.best_columns = n;
+    }
+  }
+
+  void scan_maxima(const void* x, size_t at, size_t n, C* maxima, SpanRead& read) {
+    auto width = (size_t)table_.width, columns = plan_.group_vectors * width;
+    bool first = at % columns == 0;
+    bool nan = table_.block_max(x, n, plan_.group_vectors, maxima + at / columns * width, first);
+    read.nan = read.nan || nan;
+  }
+
+  Ranked<C> ranked(size_t row, size_t j) const {
+    int64_t column = out_.select[row * ranks_ + j];
+    if (out_.rank_logit) return {(C)out_.rank_logit[row * ranks_ + j], column, true};
+    return {rows_.template element_at<C>(row, (size_t)column), column, rows_.kept(row, (size_t)column)};
+  }
+
+  // How many of the columns [at, at + n) come before a ranked one.
+  size_t count_before(size_t row, const Ranked<C>& of, const void* x, size_t at, size_t n) const {
+    if (request_.where && !(of.logit > -(C)kInf) && !std::isnan(of.logit))
+      return count_before_masked(row, of, (const C*)x, at, n);
+    if (!of.kept) return n;  // beyond the length: after every column that is read
+    auto split = (size_t)std::clamp(of.column - (int64_t)at, (int64_t)0, (int64_t)n);
+    const char* right = (const char*)x + split * (plan_.staged ? sizeof(C) : rows_.item());
+    if (std::isnan(of.logit)) {  // only NaN columns to its left
+      C top = (C)kInf;
+      return split - table_.count_below(x, split, &top, true);
+    }
+    return n - table_.count_below(x, split, &of.logit, false) -
+           table_.count_below(right, n - split, &of.logit, true);
+  }
+
+  // A logit of -inf under a mask: columns that are not kept look the same but come last.
+  size_t count_before_masked(size_t row, const Ranked<C>& of, const C* x, size_t at, size_t n) const {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+      auto column = (int64_t)(at + i);
+      bool kept = rows_.kept(row, at + i), left = column < of.column;
+      if (of.kept) count += kept && (!(x[i] <= -(C)kInf) || left);
+      else count += kept || left;
+    }
+    return count;
+  }
+
+  void finish(size_t row, Worker& w, const SpanRead* reads, const C* maxima, const size_t* before) {
+    double t = rows_.temperature(row), inverse = rows_.inverse(row);
+    Partial whole = reads[0].sums;
+    bool nan = reads[0].nan;
+    for (size_t s = 1; s < plan_.spans; s++) {
+      whole = merge(whole, reads[s].sums, inverse);
+      nan = nan || reads[s].nan;
+    }
+    if (out_.lse) out_.lse.set(row, lse(whole, t));
+    if (out_.max) out_.max.set(row, whole.m / t);
+    if (out_.entropy) out_.entropy.set(row, entropy(whole));
+    if (out_.sum_p2) out_.sum_p2.set(row, sum_p2(whole));
+    if (out_.state_m) out_.state_m[row] = whole.m;
+    if (out_.state_r) out_.state_r[row] = whole.r;
+    if (out_.state_s1) out_.state_s1[row] = whole.s1;
+    if (out_.state_s2) out_.state_s2[row] = whole.s2;
+    if (out_.selected) write_selected(row, whole, inverse);
+    if (out_.rank) write_rank(row, before);
+    if (k_) write_top_k(row, w, maxima, nan, whole, inverse);
+    if (out_.argmax) out_.argmax[row] = argmax(row, w, reads, whole);
+  }
+
+  void write_selected(size_t row, const Partial& whole, double inverse) {
+    for (size_t j = 0; j < out_.selects; j++) {
+      size_t at = row * out_.selects + j;
+      auto x = (double)rows_.template element_at<C>(row, (size_t)out_.select[at]);
+      out_.selected.set(at, logprob(whole, x, inverse));
+    }
+  }
+
+  void write_rank(size_t row, const size_t* before) {
+    for (size_t j = 0; j < ranks_; j++) {
+      size_t at = row * ranks_ + j, sum = 0, length = rows_.length(row);
+      for (size_t s = 0; s < plan_.spans; s++) sum += before[s * ranks_ + j];
+      int64_t column = out_.select[at];
+      // Columns beyond the length that lie left of one that is not kept come before it, too.
+      bool beyond = !out_.rank_logit && !rows_.kept(row, (size_t)column) && column > (int64_t)length;
+      out_.rank[at] = (int64_t)(sum + (beyond ? (size_t)column - length : 0));
+    }
+  }
+
+  void write_top_k(size_t row, Worker& w, const C* maxima, bool nan, const Partial& whole,
+                   double inverse) {
+    int64_t* columns = out_.indices + row * k_;
+    bool done = false;
+    if (!plan_.radix && !plan_.groups)
+      done = true, select_by_sorting<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(),
+                                        w.select, columns);
+    else if (!plan_.radix && !nan)
+      done = select_by_groups<C>(rows_, row, k_, plan_, maxima, w.select, columns);
+    if (!done)
+      select_by_radix<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(), w.select, columns);
+    if (out_.values) write_values(row, columns);
+    if (out_.scores) write_scores(row, columns, whole, inverse);
+  }
+
+  // The input's own bits, in the machine's byte order.
+  void write_values(size_t row, const int64_t* columns) {
+    bool own = is_float(request_.x.dtype);
+    size_t size = own ? rows_.item() : sizeof(C);
+    for (size_t i = 0; i < k_; i++) {
+      char* to = out_.values + (row * k_ + i) * size;
+      auto column = (size_t)columns[i];
+      if (own) {
+        rows_.copy_element(row, column, to);
+      } else {
+        C v = rows_.template element_at<C>(row, column);
+        std::memcpy(to, &v, sizeof v);
+      }
+    }
+  }
+
+  void write_scores(size_t row, const int64_t* columns, const Partial& whole, double inverse) {
+    auto x = [&](size_t i) { return (double)rows_.template element_at<C>(row, (size_t)columns[i]); };
+    Partial of = whole;
+    if (out_.kind >= 3 && !has_no_probabilities(whole)) {  // over the winners alone
+      of = {x(0)};
+      for (size_t i = 1; i < k_; i++) of.r += std::exp((x(i) - of.m) * inverse);
+    }
+    bool logs = out_.kind == 2 || out_.kind == 4;
+    for (size_t i = 0; i < k_; i++) {
+      double v = logprob(of, x(i), inverse);
+      out_.scores.set(row * k_ + i, logs ? v : std::exp(v));
+    }
+  }
+
+  int64_t argmax(size_t row, Worker& w, const SpanRead* reads, const Partial& whole) {
+    if (k_) return out_.indices[row * k_];
+    if (std::isnan(whole.m)) return first(row, w, 0, rows_.length(row), (C)kNaN);
+    for (size_t s = 0; s < plan_.spans; s++)
+      if (reads[s].best_block != kNowhere && reads[s].sums.m == whole.m)
+        return first(row, w, reads[s].best_block, reads[s].best_columns, (C)whole.m);
+    for (size_t c = 0; c < rows_.length(row); c++)  // nothing above -inf
+      if (rows_.kept(row, c)) return (int64_t)c;
+    return 0;
+  }
+
+  // First kept column of [at, at + n) that holds v, which may be NaN.
+  int64_t first(size_t row, Worker& w, size_t at, size_t n, C v) {
+    for (size_t i = 0; i < n; i += kBlock) {
+      size_t m = std::min(kBlock, n - i);
+      rows_.stage(row, at + i, m, w.buffer.get(), w.bytes.get());
+      for (size_t j = 0; j < m; j++)
+        if (w.buffer[j] == v || (std::isnan(v) && std::isnan(w.buffer[j]))) return (int64_t)(at + i + j);
+    }
+    return 0;
+  }
+
+  const Request& request_;
+  const Plan& plan_;
+  const Outputs& out_;
+  Rows rows_;
+  const Kernels& table_;
+  size_t k_, ranks_, group_ = 1;
+  bool sums_, moments_, masked_;
+  std::vector<Worker> workers_;
+};
+
+// Rows without columns.
+void reduce_nothing(size_t rows, const Outputs& out) {
+  for (size_t row = 0; row < rows; row++) {
+    if (out.lse) out.lse.set(row, -kInf);
+    if (out.max) out.max.set(row, -kInf);
+    if (out.entropy) out.entropy.set(row, kNaN);
+    if (out.sum_p2) out.sum_p2.set(row, kNaN);
+    if (out.state_m) out.state_m[row] = -kInf;
+    for (double* zero : {out.state_r, out.state_s1, out.state_s2})
+      if (zero) zero[row] = 0;
+    for (size_t j = 0; j < out.selects && out.rank; j++) out.rank[row * out.selects + j] = 0;
+  }
+}
+
+}  // namespace
+
+void reduce(const Request& request, const Outputs& out) {
+  Layout layout(request.x, nullptr, request.where ? &*request.where : nullptr, request.axes);
+  for (size_t i = 0; i < layout.rows * out.selects && !out.rank_logit; i++)
+    if (out.select[i] < 0 || (size_t)out.select[i] >= layout.vocab)
+      throw std::out_of_range("column " + std::to_string(out.select[i]) +
+                              " is not in a row of " + std::to_string(layout.vocab));
+  if (request.top_k > layout.vocab) throw std::invalid_argument("k is larger than the row");
+  if (out.argmax && !layout.vocab && layout.rows) throw std::invalid_argument("argmax of nothing");
+  Plan plan = make_plan(request, layout);
+  if (!layout.vocab) {
+    reduce_nothing(layout.rows, out);
+  } else if (layout.rows) {
+    if (plan.in_double) Reduce<double>(request, layout, plan, out).run();
+    else Reduce<float>(request, layout, plan, out).run();
+  }
+  set_last_record(make_record(request, plan));
+}
+
+}  // namespace oneread

@@ -1,0 +1,139 @@
+// What the drivers know of each row, and the room that a thread needs.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "driver.hpp"
+#include "stage.hpp"
+
+namespace oneread {
+
+// Rows that are gathered turn by turn, block by block, when they lie closer together than columns
+// do: a cache line that one row fetched still serves its neighbours.
+inline constexpr size_t kNeighbours = 16;
+
+class Rows {
+ public:
+  Rows(const Request& request, const Layout& layout, const Plan& plan)
+      : request_(request), layout_(layout), plan_(plan), table(kernels(plan.element)),
+        half_(kernels(request.x.dtype == DType::bf16 ? ElementType::bf16 : ElementType::f16)),
+        half_out_(kernels(request.y && request.y->dtype == DType::bf16 ? ElementType::bf16
+                                                                      : ElementType::f16)),
+        columns_{request.x.dtype, request.x.swapped, &layout.inner, &Axis::x},
+        columns_where_{DType::boolean, false, &layout.inner, &Axis::where},
+        columns_y_{request.y ? request.y->dtype : DType::f32, request.y && request.y->swapped,
+                   &layout.inner, &Axis::y} {}
+
+  size_t count() const { return layout_.rows; }
+  size_t vocab() const { return layout_.vocab; }
+  const std::vector<Axis>& outer() const { return layout_.outer; }
+  size_t length(size_t row) const {
+    return request_.lengths ? (size_t)request_.lengths[row] : layout_.vocab;
+  }
+  double temperature(size_t row) const {
+    double t = request_.temperatures ? request_.temperatures[row] : request_.temperature;
+    // Beyond these the inverse, or its product with a logit, leaves even double's range.
+    return t < 0x1p-1000 ? 0x1p-1000 : t > 0x1p1000 ? 0x1p1000 : t;
+  }
+  double inverse(size_t row) const { return 1 / temperature(row); }
+
+  // How many rows from `row` on are worth reading turn by turn.
+  size_t neighbours() const {
+    if (!plan_.staged || layout_.inner.empty() || layout_.outer.empty()) return 1;
+    auto size = [](ptrdiff_t step) { return step < 0 ? -step : step; };
+    return size(layout_.outer.back().x) < size(layout_.inner.back().x) ? kNeighbours : 1;
+  }
+  size_t block(size_t rows) const { return rows > 1 ? kBlock / 4 : kBlock; }
+
+  const char* x(size_t row) const { return request_.x.data + layout_.row(row).x; }
+  char* y(size_t row) const { return request_.y->data + layout_.row(row).y; }
+  size_t item() const { return item_size(request_.x.dtype); }
+
+  template <class C>
+  void stage(size_t row, size_t first, size_t n, C* out, void* room) const {
+    gather(columns_, x(row), first, n, out, room, half_);
+    if (request_.where)
+      mask(columns_where_, request_.where->data + layout_.row(row).where, first, n, out);
+  }
+  template <class C>
+  void unstage(size_t row, size_t first, size_t n, const C* in, void* room) const {
+    scatter(columns_y_, y(row), first, n, in, room, half_out_);
+  }
+
+  // Columns that where= or lengths= leaves in.
+  bool kept(size_t row, size_t column) const {
+    if (column >= length(row)) return false;
+    if (!request_.where) return true;
+    return request_.where->data[layout_.row(row).where + columns_where_.offset(column)] != 0;
+  }
+  template <class C>
+  C element_at(size_t row, size_t column) const {
+    return kept(row, column) ? element<C>(columns_, x(row), column, half_) : -(C)kInf;
+  }
+  // The element's own bytes, in this machine's order; -inf of its (float) type where not kept.
+  void copy_element(size_t row, size_t column, char* to) const;
+
+ private:
+  const Request& request_;
+  const Layout& layout_;
+  const Plan& plan_;
+
+ public:
+  const Kernels& table;
+
+ private:
+  const Kernels& half_;
+  const Kernels& half_out_;
+  Columns columns_, columns_where_, columns_y_;
+};
+
+inline void Rows::copy_element(size_t row, size_t column, char* to) const {
+  size_t size = item();
+  if (kept(row, column)) {
+    const char* from = x(row) + columns_.offset(column);
+    for (size_t i = 0; i < size; i++) to[i] = from[request_.x.swapped ? size - 1 - i : i];
+    return;
+  }
+  constexpr uint16_t half = 0xfc00, bfloat = 0xff80;
+  constexpr float single = -(float)__builtin_inf();
+  constexpr double wide = -kInf;
+  switch (request_.x.dtype) {
+    case DType::f16: std::memcpy(to, &half, size); break;
+    case DType::bf16: std::memcpy(to, &bfloat, size); break;
+    case DType::f32: std::memcpy(to, &single, size); break;
+    default: std::memcpy(to, &wide, size);
+  }
+}
+
+// Memory of one thread, made before the work starts: nothing is allocated while it runs.
+template <class T>
+class Room {
+ public:
+  explicit Room(size_t n) : bytes_(n * sizeof(T)) {
+    if (n) data_ = static_cast<T*>(::operator new(bytes_, std::align_val_t{64}));
+  }
+  Room(Room&& other) noexcept : bytes_(other.bytes_), data_(other.data_) { other.data_ = nullptr; }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  ~Room() { ::operator delete(data_, std::align_val_t{64}); }
+  T* get() const { return data_; }
+  T& operator[](size_t i) const { return data_[i]; }
+
+ private:
+  size_t bytes_;
+  T* data_ = nullptr;
+};
+
+// Split `rows` into items of about 256 Ki columns, at least `least` rows each, so that every thread
+// gets several.
+inline size_t rows_per_item(size_t rows, size_t vocab, int threads, size_t least) {
+  constexpr size_t kColumns = 1 << 18;
+  size_t n = rows / (4 * (size_t)threads);
+  if (vocab && n > kColumns / vocab) n = kColumns / vocab;
+  return n < least ? least : n;
+}
+
+}  // namespace oneread

@@ -1,0 +1,197 @@
+// The k first columns of a row in the order of the policy: NaN, then larger values, then smaller
+// columns; columns that where= or lengths= leaves out come last.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "rows.hpp"
+
+namespace oneread {
+
+// Numbers as unsigned keys: a larger key comes first. -0.0 and 0.0 are one key, NaN of either sign
+// is the largest one, and 0, below -inf's, is left for columns that are not kept.
+template <class Bits, class C>
+Bits key_of(C v) {
+  constexpr Bits sign = (Bits)1 << (sizeof(Bits) * 8 - 1);
+  if (std::isnan(v)) return (Bits)-1;
+  auto bits = std::bit_cast<Bits>(v);
+  if (bits == sign) bits = 0;
+  return bits & sign ? ~bits : bits | sign;
+}
+inline uint32_t order_key(float v) { return key_of<uint32_t>(v); }
+inline uint64_t order_key(double v) { return key_of<uint64_t>(v); }
+
+template <class C>
+struct Candidate {
+  using Key = decltype(order_key(C{}));
+  Key key;
+  int64_t column;
+  bool operator<(const Candidate& other) const {
+    return key != other.key ? key > other.key : column < other.column;
+  }
+};
+
+// The best k of the candidates seen so far, in a buffer that is pruned when it is full: any number
+// of ties passes through it.
+template <class C>
+class Best {
+ public:
+  static constexpr size_t kCapacity = 8192;
+
+  Best(Candidate<C>* buffer, size_t k) : buffer_(buffer), k_(k) {}
+
+  void add(typename Candidate<C>::Key key, int64_t column) {
+    Candidate<C> next{key, column};
+    if (full_once_ && !(next < worst_)) return;
+    buffer_[count_++] = next;
+    if (count_ == kCapacity) prune();
+  }
+
+  // Write the columns, best first, and return how many there are.
+  size_t finish(int64_t* columns) {
+    if (count_ > k_) prune();
+    std::sort(buffer_, buffer_ + count_);
+    for (size_t i = 0; i < count_; i++) columns[i] = buffer_[i].column;
+    return count_;
+  }
+
+ private:
+  void prune() {
+    std::nth_element(buffer_, buffer_ + (k_ - 1), buffer_ + count_);
+    count_ = k_;
+    worst_ = buffer_[k_ - 1];
+    full_once_ = true;
+  }
+
+  Candidate<C>* buffer_;
+  size_t k_;
+  size_t count_ = 0;
+  bool full_once_ = false;
+  Candidate<C> worst_{};
+};
+
+// Room for the selection of one row.
+template <class C>
+struct SelectRoom {
+  SelectRoom(size_t groups, bool sorts)
+      : maxima(groups), second(groups / 16 + 64), sorted(std::max(groups, (size_t)1)),
+        found(groups), candidates(sorts ? Best<C>::kCapacity : 0), counts(2048) {}
+  Room<C> maxima;            // of the groups of one row
+  Room<C> second, sorted;    // maxima of maxima; a copy to partition
+  Room<uint32_t> found;      // groups that may hold one of the k
+  Room<Candidate<C>> candidates;
+  Room<size_t> counts;
+};
+
+// The k largest by the bounds that the maxima of groups give. The k-th largest maximum is at most
+// the k-th largest element, and only the groups that reach it need a second look. False when the
+// bound is -inf: then fewer than k columns may be above -inf.
+template <class C>
+bool select_by_groups(const Rows& rows, size_t row, size_t k, const Plan& plan, const C* maxima,
+                      SelectRoom<C>& room, int64_t* columns) {
+  auto larger = [](C a, C b) { return a > b; };
+  auto width = (size_t)rows.table.width;
+  const Kernels& own = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
+
+  // A first bound from the maxima of 16 vectors of maxima, so that few maxima are looked at.
+  C bound = -(C)kInf;
+  size_t second = (plan.groups + 16 * width - 1) / (16 * width) * width;
+  if (second >= 2 * k) {
+    own.block_max(maxima, plan.groups, 16, room.second.get(), true);
+    std::nth_element(room.second.get(), room.second.get() + (k - 1), room.second.get() + second, larger);
+    bound = room.second[k - 1];
+  }
+  size_t count = own.collect(maxima, plan.groups, &bound, room.found.get());
+  for (size_t i = 0; i < count; i++) room.sorted[i] = maxima[room.found[i]];
+  std::nth_element(room.sorted.get(), room.sorted.get() + (k - 1), room.sorted.get() + count, larger);
+  bound = room.sorted[k - 1];
+  if (bound == -(C)kInf) return false;
+
+  Best<C> best(room.candidates.get(), k);
+  size_t length = rows.length(row);
+  for (size_t i = 0; i < count; i++) {
+    size_t group = room.found[i];
+    if (!(maxima[group] >= bound)) continue;
+    size_t column = group / width * plan.group_vectors * width + group % width;
+    for (size_t j = 0; j < plan.group_vectors && column < length; j++, column += width) {
+      C v = rows.element_at<C>(row, column);
+      if (v >= bound) best.add(order_key(v), (int64_t)column);
+    }
+  }
+  return best.finish(columns) == k;
+}
+
+// Call visit(key, column) for every column, in order; 0 for columns that are not kept.
+template <class C, class Visit>
+void visit_keys(const Rows& rows, size_t row, C* buffer, void* bytes, bool masked, Visit visit) {
+  size_t length = rows.length(row);
+  for (size_t at = 0; at < length; at += kBlock) {
+    size_t n = std::min(kBlock, length - at);
+    rows.stage(row, at, n, buffer, bytes);
+    for (size_t i = 0; i < n; i++) {
+      bool out = masked && buffer[i] == -(C)kInf && !rows.kept(row, at + i);
+      visit(out ? 0 : order_key(buffer[i]), at + i);
+    }
+  }
+  for (size_t at = length; at < rows.vocab(); at++) visit(typename Candidate<C>::Key{0}, at);
+}
+
+// Short rows: every column is a candidate.
+template <class C>
+void select_by_sorting(const Rows& rows, size_t row, size_t k, bool masked, C* buffer, void* bytes,
+                       SelectRoom<C>& room, int64_t* columns) {
+  Best<C> best(room.candidates.get(), k);
+  visit_keys(rows, row, buffer, bytes, masked,
+             [&](auto key, size_t column) { best.add(key, (int64_t)column); });
+  best.finish(columns);
+}
+
+// The k-th largest key, digit by digit, then all columns that are larger and as many ties as are
+// left, then a sort. Any k, any numbers; reads the row once a digit and once more.
+template <class C>
+void select_by_radix(const Rows& rows, size_t row, size_t k, bool masked, C* buffer, void* bytes,
+                     SelectRoom<C>& room, int64_t* columns) {
+  using Key = typename Candidate<C>::Key;
+  constexpr int kBits = sizeof(Key) * 8, kDigit = 11;
+  size_t* counts = room.counts.get();
+  Key prefix = 0, known = 0;  // the bits of the k-th key found so far
+  size_t ties = k;            // how many columns with the k-th key belong to the k
+  for (int high = kBits; high > 0;) {
+    int low = std::max(0, high - kDigit), buckets = 1 << (high - low);
+    std::fill(counts, counts + buckets, 0);
+    visit_keys(rows, row, buffer, bytes, masked, [&](Key key, size_t) {
+      if ((key & known) == prefix) counts[(key >> low) & (Key)(buckets - 1)]++;
+    });
+    int digit = buckets - 1;
+    for (; counts[digit] < ties; digit--) ties -= counts[digit];
+    prefix |= (Key)digit << low;
+    known |= (Key)(buckets - 1) << low;
+    high = low;
+  }
+  size_t n = 0;
+  visit_keys(rows, row, buffer, bytes, masked, [&](Key key, size_t column) {
+    if (key < prefix || (key == prefix && !ties)) return;
+    if (key == prefix) ties--;
+    // Key and column in one number, where they fit, sort without another look at the row.
+    bool packed = sizeof(Key) == 4 && rows.vocab() <= (size_t)1 << 32;
+    columns[n++] = packed ? (int64_t)((uint64_t)(Key)~key << 32 | column) : (int64_t)column;
+  });
+  if (sizeof(Key) == 4 && rows.vocab() <= (size_t)1 << 32) {
+    auto packed = reinterpret_cast<uint64_t*>(columns);
+    std::sort(packed, packed + k);
+    for (size_t i = 0; i < k; i++) packed[i] &= UINT32_MAX;
+  } else {
+    auto key_at = [&](int64_t c) -> Key {
+      return rows.kept(row, (size_t)c) ? order_key(rows.element_at<C>(row, (size_t)c)) : 0;
+    };
+    std::sort(columns, columns + k, [&](int64_t a, int64_t b) {
+      Key ka = key_at(a), kb = key_at(b);
+      return ka != kb ? ka > kb : a < b;
+    });
+  }
+}
+
+}  // namespace oneread

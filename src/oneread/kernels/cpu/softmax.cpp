@@ -1,0 +1,313 @@
+// softmax and log_softmax: each row is read once, summed online, and written once.
+#include <algorithm>
+
+#define ONEREAD_ISA drivers
+#include "pool.hpp"
+#include "reference.hpp"
+#include "rows.hpp"
+
+namespace oneread {
+
+namespace {
+
+// Longest row whose exponentials are kept in a thread's own room; longer ones are computed again.
+constexpr size_t kKeptBytes = (size_t)768 << 10;
+
+// The sums of a row's spans, and the factor of each segment once they are known.
+struct RowSums {
+  SpanSum* spans;
+  size_t count;
+  Reference top;
+  double total;
+
+  // False when no column gets a number: a NaN, a +inf, or nothing above -inf.
+  bool finish(double inverse) {
+    bool found = false;
+    for (size_t s = 0; s < count; s++) {
+      if (spans[s].nan || spans[s].inf) return false;
+      if (spans[s].empty) continue;
+      const Reference& last = spans[s].segment[spans[s].segments - 1].reference;
+      if (!found || drivers::nats_between(last, top, inverse) > 0) top = last;
+      found = true;
+    }
+    if (!found) return false;
+    total = 0;
+    for (size_t s = 0; s < count; s++) {
+      if (spans[s].empty) continue;
+      const Reference& last = spans[s].segment[spans[s].segments - 1].reference;
+      total += spans[s].sum * drivers::ratio(last, top, inverse);
+    }
+    return true;
+  }
+  double factor(const Segment& segment, double inverse) const {
+    return drivers::ratio(segment.reference, top, inverse) / total;
+  }
+};
+
+// The segment that `column` of a span lies in.
+int segment_of(const SpanSum& span, size_t column) {
+  int s = 0;
+  while (s + 1 < span.segments && span.segment[s + 1].column <= column) s++;
+  return s;
+}
+
+template <class C>
+class Softmax {
+ public:
+  Softmax(const Request& request, const Layout& layout, const Plan& plan)
+      : request_(request), plan_(plan), rows_(request, layout, plan), table_(rows_.table),
+        group_(rows_.neighbours()) {
+    size_t kept = layout.vocab * sizeof(C);
+    bool narrow = plan.element == ElementType::f16 || plan.element == ElementType::bf16;
+    keep_ = !plan.staged && !request.log && !plan.by_span && (narrow || plan.streaming) &&
+            kept <= kKeptBytes;
+    for (int t = 0; t < plan.threads; t++) workers_.emplace_back(plan, group_, keep_ ? kept : 0);
+  }
+
+  void run() {
+    if (plan_.by_span) {
+      run_by_span();
+      return;
+    }
+    size_t chunk = rows_per_item(rows_.count(), rows_.vocab(), plan_.threads, group_);
+    size_t items = (rows_.count() + chunk - 1) / chunk;
+    parallel(items, plan_.threads, [&](size_t item, int worker) {
+      FlushToZero flush;
+      size_t from = item * chunk, to = std::min(from + chunk, rows_.count());
+      some_rows(from, to, workers_[worker]);
+    });
+  }
+
+ private:
+  struct Worker {
+    Worker(const Plan& plan, size_t group, size_t kept)
+        : states(plan.staged ? group : 1), spans(plan.spans * (plan.staged ? group : 1)),
+          partials(plan.spans * group), buffer(kBlock), bytes(kBlock * 8), kept(kept) {}
+    Room<SumState> states;
+    Room<SpanSum> spans;
+    Room<Partial> partials;
+    Room<C> buffer;
+    Room<char> bytes, kept;
+  };
+
+  void some_rows(size_t from, size_t to, Worker& w) {
+    if (!plan_.staged && plan_.spans == 1 && !request_.log && !request_.lengths &&
+        !request_.temperatures && rows_are_equally_spaced()) {
+      table_.softmax_rows({rows_.x(from), rows_.y(from), row_step(&Axis::x), row_step(&Axis::y),
+                           to - from, rows_.vocab(), rows_.inverse(from), w.kept.get(),
+                           plan_.streaming && w.kept.get()});
+      return;
+    }
+    for (size_t row = from; row < to; row += group_) {
+      size_t n = std::min(group_, to - row);
+      for (size_t s = 0; s < plan_.spans; s++) sum_span(row, n, s, w, w.spans.get(), w.partials.get());
+      write(row, n, 0, plan_.spans, w, w.spans.get(), w.partials.get());
+    }
+  }
+
+  bool rows_are_equally_spaced() const { return outer().size() <= 1; }
+  const std::vector<Axis>& outer() const { return rows_.outer(); }
+  ptrdiff_t row_step(ptrdiff_t Axis::* step) const {
+    return outer().empty() ? 0 : outer()[0].*step / (ptrdiff_t)rows_.item();
+  }
+
+  // Few long rows: the spans of all of them are summed, then all of them are written.
+  void run_by_span() {
+    size_t spans = plan_.spans, items = rows_.count() * spans;
+    Room<SpanSum> sums(request_.log ? 0 : items);
+    Room<Partial> partials(items);
+    auto of_row = [&](auto& room, size_t row) { return room.get() ? room.get() + row * spans : nullptr; };
+    parallel(items, plan_.threads, [&](size_t item, int worker) {
+      FlushToZero flush;
+      size_t row = item / spans;
+      sum_span(row, 1, item % spans, workers_[worker], of_row(sums, row), of_row(partials, row));
+    });
+    parallel(items, plan_.threads, [&](size_t item, int worker) {
+      FlushToZero flush;
+      size_t row = item / spans, s = item % spans;
+      write(row, 1, s, s + 1, workers_[worker], of_row(sums, row), of_row(partials, row));
+    });
+  }
+
+  size_t begin(size_t span, size_t row) const {
+    return std::min(span * plan_.span_columns, rows_.length(row));
+  }
+  size_t end(size_t span, size_t row) const {
+    return std::min((span + 1) * plan_.span_columns, rows_.length(row));
+  }
+
+  // Exponentials of a row that is read in place, if they are kept anywhere.
+  C* kept_exponentials(size_t row, const Worker& w) const {
+    if (plan_.staged) return nullptr;
+    if (keep_) return (C*)w.kept.get();
+    bool own = plan_.element == ElementType::f32 || plan_.element == ElementType::f64;
+    return own ? (C*)rows_.y(row) : nullptr;
+  }
+
+  void sum_span(size_t row, size_t n, size_t span, Worker& w, SpanSum* sums, Partial* partials) {
+    for (size_t r = 0; r < n; r++) {
+      if (request_.log) table_.start_rest(&w.states[slot(r)], rows_.inverse(row + r), false);
+      else table_.start(&w.states[slot(r)], rows_.inverse(row + r));
+    }
+    if (!plan_.staged) {
+      size_t from = begin(span, row), m = end(span, row) - from;
+      const char* x = rows_.x(row) + from * rows_.item();
+      C* e = kept_exponentials(row, w);
+      if (request_.log) table_.feed_rest(&w.states[0], x, m);
+      else table_.feed_all(&w.states[0], x, m, e ? e + from : nullptr);
+    } else {
+      size_t step = rows_.block(n);
+      for (size_t at = span * plan_.span_columns; at < (span + 1) * plan_.span_columns; at += step)
+        for (size_t r = 0; r < n; r++) {
+          size_t stop = std::min(at + step, end(span, row + r));
+          if (at >= stop) continue;
+          rows_.stage(row + r, at, stop - at, w.buffer.get(), w.bytes.get());
+          if (request_.log) table_.feed_rest(&w.states[r], w.buffer.get(), stop - at);
+          else table_.feed_all(&w.states[r], w.buffer.get(), stop - at, nullptr);
+        }
+    }
+    for (size_t r = 0; r < n; r++) {
+      size_t at = r * plan_.spans + span;
+      if (request_.log) table_.finish_rest(&w.states[slot(r)], &partials[at]);
+      else table_.finish_all(&w.states[slot(r)], &sums[at]);
+    }
+  }
+  size_t slot(size_t r) const { return plan_.staged ? r : 0; }
+
+  void write(size_t row, size_t n, size_t first, size_t last, Worker& w, SpanSum* sums,
+             Partial* partials) {
+    if (!plan_.staged) {
+      if (request_.log) write_log(row, first, last, w, partials);
+      else write_in_place(row, first, last, w, sums);
+      return;
+    }
+    RowSums of[kNeighbours];
+    Partial whole[kNeighbours];
+    bool good[kNeighbours];
+    for (size_t r = 0; r < n; r++) {
+      of[r] = {sums ? sums + r * plan_.spans : nullptr, plan_.spans, {}, 0};
+      whole[r] = request_.log ? merged(partials + r * plan_.spans, rows_.inverse(row + r)) : Partial{0};
+      good[r] = request_.log ? !has_no_probabilities(whole[r]) : of[r].finish(rows_.inverse(row + r));
+    }
+    size_t step = rows_.block(n);
+    for (size_t span = first; span < last; span++) {
+      size_t stop = std::min((span + 1) * plan_.span_columns, rows_.vocab());
+      for (size_t at = span * plan_.span_columns; at < stop; at += step)
+        for (size_t r = 0; r < n; r++) {
+          size_t m = std::min(step, stop - at);
+          if (!good[r]) table_.fill(w.buffer.get(), m, kNaN);
+          else block(row + r, span, at, m, w, of[r], whole[r]);
+          rows_.unstage(row + r, at, m, w.buffer.get(), w.bytes.get());
+        }
+    }
+  }
+
+  // Results of one staged block, in the worker's buffer.
+  void block(size_t row, size_t span, size_t at, size_t n, Worker& w, const RowSums& sums,
+             const Partial& whole) {
+    C* buffer = w.buffer.get();
+    size_t inside = std::min(n, std::max(at, rows_.length(row)) - at);
+    double inverse = rows_.inverse(row);
+    rows_.stage(row, at, inside, buffer, w.bytes.get());
+    if (request_.log) {
+      table_.log_shift(buffer, buffer, inside, whole.m, inverse, log_sum(whole), false);
+    } else {
+      const SpanSum& sum = sums.spans[span];
+      size_t base = span * plan_.span_columns;
+      for (size_t i = 0; i < inside;) {
+        int s = segment_of(sum, at + i - base);
+        size_t to = s + 1 < sum.segments ? sum.segment[s + 1].column + base - at : inside;
+        to = std::min(to, inside);
+        if (sum.empty) table_.fill(buffer + i, to - i, 0);
+        else
+          table_.exp_scale(buffer + i, buffer + i, to - i, sum.segment[s].reference, inverse,
+                           sums.factor(sum.segment[s], inverse));
+        i = to;
+      }
+    }
+    table_.fill(buffer + inside, n - inside, request_.log ? -kInf : 0);
+  }
+
+  Partial merged(const Partial* partials, double inverse) const {
+    Partial whole = partials[0];
+    for (size_t s = 1; s < plan_.spans; s++) whole = merge(whole, partials[s], inverse);
+    return whole;
+  }
+
+  void write_log(size_t row, size_t first, size_t last, Worker&, const Partial* partials) {
+    double inverse = rows_.inverse(row);
+    Partial whole = merged(partials, inverse);
+    size_t from = begin(first, row), to = end(last - 1, row);
+    char* y = rows_.y(row);
+    if (has_no_probabilities(whole)) {
+      fill_span(row, first, last, kNaN);
+      return;
+    }
+    table_.log_shift(rows_.x(row) + from * rows_.item(), y + from * rows_.item(), to - from, whole.m,
+                     inverse, log_sum(whole), plan_.streaming);
+    fill_rest(row, first, last, -kInf);
+  }
+
+  void write_in_place(size_t row, size_t first, size_t last, Worker& w, SpanSum* sums) {
+    RowSums all{sums, plan_.spans, {}, 0};
+    double inverse = rows_.inverse(row);
+    if (!all.finish(inverse)) {
+      fill_span(row, first, last, kNaN);
+      return;
+    }
+    C* kept = kept_exponentials(row, w);
+    for (size_t span = first; span < last; span++) {
+      const SpanSum& sum = sums[span];
+      size_t base = begin(span, row), stop = end(span, row);
+      if (sum.empty) {
+        table_.fill(rows_.y(row) + base * rows_.item(), stop - base, 0);
+        continue;
+      }
+      for (int s = 0; s < sum.segments; s++) {
+        size_t from = base + sum.segment[s].column;
+        size_t to = s + 1 < sum.segments ? base + sum.segment[s + 1].column : stop;
+        double factor = all.factor(sum.segment[s], inverse);
+        char* y = rows_.y(row) + from * rows_.item();
+        if (kept) table_.scale(kept + from, y, to - from, factor, plan_.streaming && keep_);
+        else
+          table_.exp_scale(rows_.x(row) + from * rows_.item(), y, to - from,
+                           sum.segment[s].reference, inverse, factor);
+      }
+    }
+    fill_rest(row, first, last, 0);
+  }
+
+  void fill_span(size_t row, size_t first, size_t last, double value) {
+    size_t from = first * plan_.span_columns;
+    size_t to = std::min(last * plan_.span_columns, rows_.vocab());
+    table_.fill(rows_.y(row) + from * rows_.item(), to - from, value);
+  }
+  // Columns at or beyond the row's length.
+  void fill_rest(size_t row, size_t first, size_t last, double value) {
+    size_t from = std::max(first * plan_.span_columns, rows_.length(row));
+    size_t to = std::min(last * plan_.span_columns, rows_.vocab());
+    if (from < to) table_.fill(rows_.y(row) + from * rows_.item(), to - from, value);
+  }
+
+  const Request& request_;
+  const Plan& plan_;
+  Rows rows_;
+  const Kernels& table_;
+  size_t group_;
+  bool keep_;
+  std::vector<Worker> workers_;
+};
+
+}  // namespace
+
+void softmax(const Request& request) {
+  Layout layout(request.x, &*request.y, request.where ? &*request.where : nullptr, request.axes);
+  Plan plan = make_plan(request, layout);
+  if (layout.rows && layout.vocab) {
+    if (plan.in_double) Softmax<double>(request, layout, plan).run();
+    else Softmax<float>(request, layout, plan).run();
+  }
+  set_last_record(make_record(request, plan));
+}
+
+}  // namespace oneread

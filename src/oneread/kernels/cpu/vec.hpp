@@ -1,0 +1,297 @@
+// Vectors of one instruction set: the few primitives that differ between them.
+//
+// Included only by files that are compiled once for each instruction set, with ONEREAD_ISA set to
+// its namespace. Nothing here may instantiate a template of the standard library: the linker merges
+// such code between builds and would run one instruction set's on a machine that lacks it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#define ONEREAD_INLINE inline __attribute__((always_inline))
+
+namespace oneread::ONEREAD_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
+inline constexpr float kInfF = __builtin_inff();
+
+template <class C>
+struct Types;
+
+template <>
+struct Types<float> {
+  static constexpr int W = kVectorBytes / 4;
+  using F __attribute__((vector_size(W * 4))) = float;
+  using I __attribute__((vector_size(W * 4))) = int32_t;
+  using U __attribute__((vector_size(W * 4))) = uint32_t;
+};
+
+template <>
+struct Types<double> {
+  static constexpr int W = kVectorBytes / 8;
+  using F __attribute__((vector_size(W * 8))) = double;
+  using I __attribute__((vector_size(W * 8))) = int64_t;
+  using U __attribute__((vector_size(W * 8))) = uint64_t;
+};
+
+// One vector of W numbers of the compute type C.
+template <class C>
+struct Vec : Types<C> {
+  using typename Types<C>::F;
+  using typename Types<C>::I;
+  using Types<C>::W;
+  // W numbers in double: what sums are folded into. For C = double it is F itself.
+  using Wide __attribute__((vector_size(W * 8))) = double;
+
+  static ONEREAD_INLINE F set(C a) { return F{} + a; }
+  static ONEREAD_INLINE F load(const C* p) {
+    F v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static ONEREAD_INLINE void store(C* p, F v) { __builtin_memcpy(p, &v, sizeof v); }
+
+  // The larger and the smaller of two. A NaN in `a` is dropped by `hi`, one in `b` comes back from
+  // both: these are the rules of MAXPS and MINPS, which the sums rely on.
+  static ONEREAD_INLINE F hi(F a, F b) { return a > b ? a : b; }
+  static ONEREAD_INLINE F lo(F a, F b) { return a < b ? a : b; }
+
+  static ONEREAD_INLINE F fma(F a, F b, F c) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4) return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+    else return (F)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+    if constexpr (sizeof(C) == 4) return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+    else return (F)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__aarch64__)
+    if constexpr (sizeof(C) == 4)
+      return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+    else
+      return (F)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#else
+    return a * b + c;  // two roundings: x86-64-v2 has no fused multiply-add
+#endif
+  }
+
+  static ONEREAD_INLINE bool any(I mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_epi8((__m256i)mask) != 0;
+#elif defined(__x86_64__)
+    return _mm_movemask_epi8((__m128i)mask) != 0;
+#elif defined(__aarch64__)
+    return vmaxvq_u32((uint32x4_t)mask) != 0;
+#endif
+  }
+  static ONEREAD_INLINE bool any_gt(F a, F b) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4)
+      return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ) != 0;
+    else
+      return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ) != 0;
+#else
+    return any(a > b);
+#endif
+  }
+  static ONEREAD_INLINE bool any_nan(F a) { return any(a != a); }
+
+  // Past the caches; p is aligned to the vector.
+  static ONEREAD_INLINE void stream(C* p, F v) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512((__m512i*)p, (__m512i)v);
+#elif defined(__AVX2__)
+    _mm256_stream_si256((__m256i*)p, (__m256i)v);
+#elif defined(__x86_64__)
+    _mm_stream_si128((__m128i*)p, (__m128i)v);
+#else
+    store(p, v);
+#endif
+  }
+
+  // Streamed stores are ordered with nothing else until this.
+  static ONEREAD_INLINE void end_stream() {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+  }
+
+  template <size_t X, size_t... Lane>
+  static ONEREAD_INLINE F swap_lanes(F v, std::index_sequence<Lane...>) {
+    return __builtin_shufflevector(v, v, (Lane ^ X)...);
+  }
+  template <size_t X>
+  static ONEREAD_INLINE F swapped(F v) {
+    return swap_lanes<X>(v, std::make_index_sequence<W>{});
+  }
+  static ONEREAD_INLINE C largest(F v) {
+    if constexpr (W >= 16) v = hi(v, swapped<8>(v));
+    if constexpr (W >= 8) v = hi(v, swapped<4>(v));
+    if constexpr (W >= 4) v = hi(v, swapped<2>(v));
+    v = hi(v, swapped<1>(v));
+    return v[0];
+  }
+
+  static ONEREAD_INLINE Wide widen(F v) {
+    if constexpr (sizeof(C) == 8) return v;
+    else return __builtin_convertvector(v, Wide);
+  }
+  // Lanes added in the order of a tree, the same at every call.
+  static ONEREAD_INLINE double total(Wide v) {
+    double lane[W];
+    __builtin_memcpy(lane, &v, sizeof lane);
+    for (int step = W / 2; step > 0; step /= 2)
+      for (int i = 0; i < step; i++) lane[i] += lane[i + step];
+    return lane[0];
+  }
+};
+
+// -------------------------------------------------------------------- elements of a row in memory
+
+struct Half {
+  uint16_t bits;
+};
+struct Bfloat {
+  uint16_t bits;
+};
+
+// How elements of type E in memory become vectors of the compute type, and back.
+template <class E>
+struct Element;
+
+template <class C>
+struct NativeElement {
+  using Compute = C;
+  using V = Vec<C>;
+  using F = typename V::F;
+  static constexpr int W = V::W;
+
+  static ONEREAD_INLINE F load(const C* p) { return V::load(p); }
+  static ONEREAD_INLINE void store(C* p, F v) { V::store(p, v); }
+  static ONEREAD_INLINE F load_tail(const C* p, int n, C fill) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4)
+      return (F)_mm512_mask_loadu_ps(_mm512_set1_ps(fill), (__mmask16)((1u << n) - 1), p);
+    else
+      return (F)_mm512_mask_loadu_pd(_mm512_set1_pd(fill), (__mmask8)((1u << n) - 1), p);
+#else
+    C lane[W];
+    for (int i = 0; i < W; i++) lane[i] = i < n ? p[i] : fill;
+    return V::load(lane);
+#endif
+  }
+  static ONEREAD_INLINE void store_tail(C* p, int n, F v) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4) _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+    else _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), (__m512d)v);
+#else
+    C lane[W];
+    V::store(lane, v);
+    for (int i = 0; i < n; i++) p[i] = lane[i];
+#endif
+  }
+};
+
+template <>
+struct Element<float> : NativeElement<float> {};
+template <>
+struct Element<double> : NativeElement<double> {};
+
+// 16 bits in memory, computed in float32: Derived widens and narrows one vector.
+template <class E, class Derived>
+struct NarrowElement {
+  using Compute = float;
+  using V = Vec<float>;
+  using F = V::F;
+  using U = V::U;
+  static constexpr int W = V::W;
+  using U16 __attribute__((vector_size(W * 2))) = uint16_t;
+
+  static ONEREAD_INLINE F load(const E* p) {
+    U16 v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return Derived::widen(v);
+  }
+  static ONEREAD_INLINE void store(E* p, F v) {
+    U16 h = Derived::narrow(v);
+    __builtin_memcpy(p, &h, sizeof h);
+  }
+  static ONEREAD_INLINE F load_tail(const E* p, int n, float fill) {
+    E lane[W] = {};
+    for (int i = 0; i < n; i++) lane[i] = p[i];
+    typename V::I column;
+    for (int i = 0; i < W; i++) column[i] = i;
+    return column < n ? load(lane) : V::set(fill);
+  }
+  static ONEREAD_INLINE void store_tail(E* p, int n, F v) {
+    E lane[W];
+    store(lane, v);
+    for (int i = 0; i < n; i++) p[i] = lane[i];
+  }
+};
+
+template <>
+struct Element<Bfloat> : NarrowElement<Bfloat, Element<Bfloat>> {
+  static ONEREAD_INLINE F widen(U16 v) { return (F)(__builtin_convertvector(v, U) << 16); }
+  static ONEREAD_INLINE U16 narrow(F v) {
+    U u = (U)v;
+    U rounded = u + 0x7fff + ((u >> 16) & 1);  // to nearest, ties to even
+    U quiet = u | 0x400000;                    // a NaN must not round up to infinity
+    return __builtin_convertvector((v == v ? rounded : quiet) >> 16, U16);
+  }
+};
+
+template <>
+struct Element<Half> : NarrowElement<Half, Element<Half>> {
+  static ONEREAD_INLINE F widen(U16 v) {
+#if defined(__AVX512F__)
+    return (F)_mm512_cvtph_ps((__m256i)v);
+#elif defined(__F16C__)
+    return (F)_mm256_cvtph_ps((__m128i)v);
+#elif defined(__aarch64__)
+    return (F)vcvt_f32_f16((float16x4_t)v);
+#else
+    U h = __builtin_convertvector(v, U);
+    U magnitude = (h & 0x7fff) << 13;
+    F scaled = (F)magnitude * V::set(0x1p112f);  // moves the exponent's bias, subnormals included
+    U special = (U)scaled | 0x7f800000;
+    return (F)(((h & 0x7fff) >= 0x7c00 ? special : (U)scaled) | (h & 0x8000) << 16);
+#endif
+  }
+  static ONEREAD_INLINE U16 narrow(F v) {
+#if defined(__AVX512F__)
+    return (U16)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__F16C__)
+    return (U16)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__aarch64__)
+    return (U16)vcvt_f16_f32((float32x4_t)v);
+#else
+    U u = (U)v, magnitude = u & 0x7fffffff;
+    // 0.5f has a unit of 2^-24, float16's smallest subnormal: adding it rounds there.
+    U small = (U)((F)magnitude + V::set(0.5f)) - 0x3f000000;
+    U normal = (magnitude + 0xfff + ((magnitude >> 13) & 1) - (112u << 23)) >> 13;
+    U infinite = U{} + 0x7c00, nan = U{} + 0x7e00;
+    U h = magnitude < 0x38800000 ? small : normal;
+    h = magnitude >= 0x47800000 ? infinite : h;
+    h = magnitude > 0x7f800000 ? nan : h;
+    return __builtin_convertvector(h | (u >> 16 & 0x8000), U16);
+#endif
+  }
+};
+
+}  // namespace oneread::ONEREAD_ISA

@@ -1,0 +1,102 @@
+"""Types of the native CPU module. `kernels/cpu/module.cpp` is its source.
+
+An *operand* is a NumPy array of a built-in type in any layout and byte order, or, for memory that
+has no buffer protocol (bfloat16, torch tensors), a tuple ``(address, dtype, shape, byte_strides)``.
+Axes are non-negative and ascending. `rows` below is the product of the axes that stay, in C order.
+The functions check what could reach memory out of bounds; everything else is the caller's duty.
+"""
+
+from typing import Any, TypeAlias
+
+Operand: TypeAlias = Any
+
+def softmax(
+    x: Operand,
+    y: Operand,
+    axes: tuple[int, ...],
+    log: bool,
+    where: Operand | None,
+    lengths: Operand | None,
+    temperature: float | Operand | None,
+    threads: int,
+    fresh: bool,
+) -> None:
+    """Write softmax (or log_softmax) of `x` over `axes` to `y`, which has x's shape.
+
+    `y` is float16, bfloat16, float32 or float64, in any layout; it may be `x` itself.
+    `where` bool with x's shape (zero strides for broadcasts); `lengths` int64 (rows,), contiguous;
+    `temperature` a number or float64 (rows,), contiguous. `fresh` says that `y` was just allocated,
+    so that stores past the caches would be slower.
+    """
+
+def reduce(
+    x: Operand,
+    axes: tuple[int, ...],
+    where: Operand | None,
+    lengths: Operand | None,
+    temperature: float | Operand | None,
+    threads: int,
+    kernel: int,
+    op: str,
+    kind: int,
+    select: Operand | None,
+    rank_logit: Operand | None,
+    outputs: tuple[Operand | None, ...],
+) -> None:
+    """Read each row once and write the outputs that are not None.
+
+    `outputs` holds, in this order: lse, max, argmax, values, indices, scores, selected, rank,
+    entropy, sum_p2, state_m, state_r, state_s1, state_s2. All are contiguous. lse, max, entropy,
+    sum_p2: (rows,), float32 or float64. argmax: int64 (rows,). values (rows, k): the input's type
+    for floats, else float32 or float64 after conversion; indices int64 (rows, k); scores (rows, k)
+    float32 or float64, what `kind` says: 1 probability, 2 log-probability, 3 and 4 the same over the k
+    winners alone. selected (rows, s) float32 or float64; rank int64 (rows, s). state_*: float64
+    (rows,): m is the row's maximum in the input's units, r the sum of exp((x - m)/temperature) over
+    all columns but one that holds the maximum, s1 the sum of (x - m)/temperature times that
+    exponential over the same columns, s2 the sum of its squares. A NaN row has m = r = NaN, a row
+    with +inf m = inf, a row of -inf m = -inf and r = 0.
+
+    `select` int64 (rows, s), contiguous: columns to look up (IndexError outside the row) for
+    `selected` and `rank`. With `rank_logit` float64 (rows, s), rank is counted against that logit
+    at that column, which may then lie outside the row. `kernel`: 0 automatic, 1 block maxima,
+    2 radix selection. `op` names the op for `last_kernel`.
+    """
+
+def plan(
+    x: Operand,
+    y: Operand | None,
+    axes: tuple[int, ...],
+    op: str,
+    where: Operand | None,
+    lengths: Operand | None,
+    temperature: float | Operand | None,
+    top_k: int,
+    threads: int,
+    kernel: int,
+    fresh: bool,
+) -> tuple[str, str, str, str, int, int, str]:
+    """Say what `last_kernel` would say, without running anything."""
+
+def last_kernel() -> tuple[str, str, str, str, int, int, str] | None:
+    """Return (name, isa, dtype, layout, threads, spans, stores) of this thread's last op."""
+
+def compiled_isas() -> tuple[str, ...]:
+    """Return the instruction sets in this build, best first."""
+
+def supported_isas() -> tuple[str, ...]:
+    """Return those of them that this machine can run, best first."""
+
+def isa() -> str:
+    """Return the one in use."""
+
+def set_isa(name: str) -> None:
+    """Use the named one; ValueError when it is not compiled in or the machine cannot run it."""
+
+def available_threads() -> int:
+    """Return the smaller of the CPU affinity and the cgroup quota, at least 1."""
+
+def copy_seconds(n_bytes: int, threads: int) -> float:
+    """Time one copy of `n_bytes` between two warm buffers, in seconds."""
+
+def build_info() -> dict[str, str]:
+    """Return the compiler and its version."""

@@ -1,0 +1,102 @@
+"""What the ops return: small named tuples and records.
+
+Knows no array library: an array here is `Any`, of the library that the input came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class TopK(NamedTuple):
+    """The k largest logits of each row, largest first; equal ones by column.
+
+    `values` are the input's own numbers; `indices` the columns they stood in.
+    """
+
+    values: Any
+    indices: Any
+
+
+class SoftmaxTopK(NamedTuple):
+    """The k likeliest columns of each row.
+
+    `values` are probabilities, log-probabilities or logits (`kind=`), `indices` the columns.
+    `lse` is None unless it was asked for.
+    """
+
+    values: Any
+    indices: Any
+    lse: Any = None
+
+
+class Read(NamedTuple):
+    """All that one read of a row gave. Fields that were not asked for are None.
+
+    `values` are raw logits of the top k, `logprobs` their log-probabilities after temperature,
+    `selected` the log-probability of the chosen column or columns.
+    """
+
+    lse: Any
+    max: Any
+    argmax: Any = None
+    values: Any = None
+    indices: Any = None
+    logprobs: Any = None
+    selected: Any = None
+    rank: Any = None
+    entropy: Any = None
+    sum_p2: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """Which kernel ran: its name, the code that was picked and how the rows were cut."""
+
+    name: str
+    """Kernel, named ``<algorithm>_<op>``, for example ``online_softmax``."""
+    isa: str
+    """Instruction set of the code that ran, for example ``x86-64-v4``."""
+    dtype: str
+    """Element type that the kernel loaded."""
+    layout: str
+    """``rows`` (contiguous, read in place) or ``staged`` (gathered or converted by blocks)."""
+    threads: int
+    """Threads that the work was offered to."""
+    spans: int
+    """Pieces of a row whose partial results were merged; depends on V alone."""
+    stores: str = "regular"
+    """``regular``, ``streaming`` (past the caches) or ``none`` (no output as long as the row)."""
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an op would do with an input, before it is done."""
+
+    op: str
+    kernel: str
+    isa: str
+    dtype: str
+    shape: tuple[int, ...]
+    layout: str
+    threads: int
+    spans: int
+    stores: str
+    read_bytes: int
+    written_bytes: int
+    predicted_ms: float
+    copy_gbs: float
+    why: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.op} of {self.dtype} {self.shape}: {self.kernel} on {self.isa}, "
+            f"{self.layout}, {self.threads} thread(s), {self.stores} stores"
+        )
+        move = (
+            f"reads {self.read_bytes:,} bytes, writes {self.written_bytes:,} bytes; about "
+            f"{self.predicted_ms:.3g} ms at the measured {self.copy_gbs:.3g} GB/s"
+        )
+        return "\n".join([head, move, *(f"- {reason}" for reason in self.why)])
