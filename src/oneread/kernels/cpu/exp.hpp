@@ -20,7 +20,12 @@ struct Constants<float> {
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.4286068203094173e-06f;
   static constexpr int mantissa = 23, bias = 127;
   static constexpr float round = 0x1.8p23f;  // adding it rounds to an integer
-  static constexpr double limit = 62000;     // of |x| / t: n * ln2_high stays exact
+  // Largest |x| / t that needs no base. Without FMA n * ln2_high must fit 24 bits of its own.
+#if defined(__FMA__) || defined(__aarch64__)
+  static constexpr double limit = 62000;
+#else
+  static constexpr double limit = 350;
+#endif
 };
 
 template <>
@@ -41,6 +46,12 @@ struct Constants<double> {
 inline constexpr int kHeadroom = 24;
 inline constexpr double kLag = 12;
 
+// About the maximum that the reference was made from, less base / t. Arguments measured from here
+// are small where exponentials are large, so that their mean does not cancel.
+inline double middle(const Reference& reference) {
+  return (double)(reference.exponent + kHeadroom) * kLn2;
+}
+
 // Broadcast constants of one reference and temperature.
 template <class C>
 struct Scale {
@@ -52,14 +63,14 @@ struct Scale {
   F low;         // columns below it give exactly 0
   F magic;       // rounding constant with the biased exponent folded in
   F base, inverse_high, inverse_low, inverse_log2e;
-  F point;  // exponent * ln 2, rounded: what arguments of the moments are measured from
+  F point;  // middle(), rounded: what arguments of the moments are measured from
 
   ONEREAD_INLINE void set(const Reference& reference, double inverse) {
     double n = (double)reference.exponent;
     general = reference.base != 0 || inverse != 1;
     magic = V::set((C)(K::round + K::bias - n));
     low = V::set((C)((n - K::bias) * kLn2 / inverse));
-    point = V::set((C)(n * kLn2));
+    point = V::set((C)middle(reference));
     base = V::set((C)reference.base);
     C high = (C)inverse;
     inverse_high = V::set(high);

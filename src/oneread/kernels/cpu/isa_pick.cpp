@@ -4,6 +4,7 @@
 #include "isa.hpp"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -18,13 +19,17 @@ struct Isa {
 };
 
 #if defined(__x86_64__)
-// Beside the flags of the level, v3 and v4 need F16C and the operating system's support for the
-// wider registers; __builtin_cpu_supports checks both.
+// __builtin_cpu_supports also asks whether the operating system saves the wider registers. Clang's
+// does not know F16C.
+bool has_f16c() {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
 bool has_v2() { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"); }
 bool has_v3() {
   return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("f16c");
+         has_f16c();
 }
 bool has_v4() {
   return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -83,8 +83,7 @@ struct Online {
     auto wide = V::widen((sum[0] + sum[1]) + (sum[2] + sum[3]));
     folded.add(wide);
     if constexpr (kMoments) {
-      // scale.point is a rounded exponent * ln 2; put the rounding back.
-      double rounding = (double)scale.point[0] - (double)reference.exponent * kLn2;
+      double rounding = (double)scale.point[0] - middle(reference);
       folded_z.add(V::widen((sum_z[0] + sum_z[1]) + (sum_z[2] + sum_z[3])) + wide * rounding);
       folded_square.add(
           V::widen((sum_square[0] + sum_square[1]) + (sum_square[2] + sum_square[3])));
@@ -282,7 +281,7 @@ struct Online {
     double shift = nats_between(reference, to, inverse), factor = __builtin_exp(shift);
     out->r = factor * total;
     if constexpr (kMoments) {
-      out->s1 = factor * (folded_z.total() + shift * total);
+      out->s1 = factor * (folded_z.total() + (shift + kHeadroom * kLn2) * total);
       out->s2 = factor * factor * folded_square.total();
     }
   }

@@ -1,0 +1,164 @@
+// The vector code by itself: exp, sums, conversions, scans.
+#include <cstdint>
+#include <cstring>
+
+#include "check.hpp"
+#include "isa.hpp"
+
+using namespace oneread;
+
+namespace {
+
+// One exponential by way of exp_scale against a reference at 2^exponent.
+template <class C>
+std::vector<C> exponentials(const std::vector<C>& x, int64_t exponent) {
+  const Kernels& k = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
+  std::vector<C> y(x.size());
+  k.exp_scale(x.data(), y.data(), x.size(), Reference{0, exponent}, 1, 1);
+  return y;
+}
+
+bool has_fma() { return std::string(current_isa()) != "x86-64-v2"; }
+
+template <class C>
+double worst_exp(double low, double high, int64_t exponent) {
+  std::vector<C> x;
+  for (size_t i = 0; i < 200000; i++) x.push_back((C)(low + (high - low) * (double)i / 200000));
+  auto y = exponentials(x, exponent);
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); i++) {
+    // ln 2 in two parts, so that exponent * high is exact in long double.
+    constexpr long double high = 0x1.62e42feep-1L, low = 0x1.a39ef35793c7673007e6p-33L;
+    long double truth = expl((long double)x[i] - exponent * high - exponent * low);
+    C at = (C)truth;
+    long double unit = std::nextafter(at, (C)INFINITY) - at;
+    worst = std::max(worst, (double)(fabsl(y[i] - truth) / unit));
+  }
+  return worst;
+}
+
+Partial sums(const Kernels& k, const std::vector<float>& x, size_t piece, bool moments) {
+  SumState state;
+  Partial out{};
+  k.start_rest(&state, 1, moments);
+  for (size_t i = 0; i < x.size(); i += piece) {
+    size_t n = std::min(piece, x.size() - i);
+    if (moments) k.feed_moments(&state, x.data() + i, n);
+    else k.feed_rest(&state, x.data() + i, n);
+  }
+  if (moments) k.finish_moments(&state, &out);
+  else k.finish_rest(&state, &out);
+  return out;
+}
+
+}  // namespace
+
+TEST(exp_is_within_one_ulp_with_fma) {
+  // Without FMA references this far out have a base instead.
+  for (int64_t exponent : {0, 30, -60, has_fma() ? 60000 : 400}) {
+    double nats = (double)exponent * 0.6931471805599453;
+    double worst = worst_exp<float>(nats - 86, nats + 10, exponent);
+    CHECK(worst <= (has_fma() ? 1.0 : 1.6), "float: %g ulp at %lld", worst, (long long)exponent);
+    worst = worst_exp<double>(nats - 700, nats + 10, exponent);
+    CHECK(worst <= (has_fma() ? 1.1 : 1.6), "double: %g ulp at %lld", worst, (long long)exponent);
+  }
+}
+
+TEST(exp_of_minus_infinity_is_zero_and_of_nan_is_nan) {
+  auto y = exponentials<float>({-INFINITY, NAN, -1e30f, -200, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, NAN}, 0);
+  CHECK(y[0] == 0 && !std::signbit(y[0]));
+  CHECK(std::isnan(y[1]) && std::isnan(y[15]));
+  CHECK(y[2] == 0 && y[3] == 0 && y[4] == 1);
+}
+
+TEST(pieces_give_the_bits_of_the_whole) {
+  const Kernels& k = kernels(ElementType::f32);
+  auto x = normal<float>(5000, 4, 1);
+  for (bool moments : {false, true}) {
+    Partial whole = sums(k, x, x.size(), moments);
+    for (size_t groups : {1, 2, 3}) {
+      Partial pieces = sums(k, x, groups * k.group, moments);
+      CHECK(std::memcmp(&whole, &pieces, sizeof whole) == 0, "%zu groups", groups);
+    }
+  }
+}
+
+TEST(rising_rows_move_the_reference_and_keep_the_sum) {
+  const Kernels& k = kernels(ElementType::f32);
+  for (float step : {0.5f, 13.0f, 1000.0f, 1e30f}) {
+    std::vector<float> x;
+    for (int i = 0; i < 20000; i++) x.push_back((float)i * step);
+    Partial p = sums(k, x, x.size(), true);
+    double r = 0, s1 = 0, s2 = 0;
+    for (size_t i = 0; i + 1 < x.size(); i++) {
+      double z = (double)x[i] - (double)x.back(), e = std::exp(z);
+      if (e == 0) continue;
+      r += e, s1 += z * e, s2 += e * e;
+    }
+    CHECK(p.m == x.back());
+    CHECK(std::fabs(p.r - r) <= 1e-6 * r, "step %g: %g, not %g", step, p.r, r);
+    CHECK(std::fabs(p.s1 - s1) <= 1e-6 * -s1, "step %g: %g, not %g", step, p.s1, s1);
+    CHECK(std::fabs(p.s2 - s2) <= 1e-6 * s2, "step %g: %g, not %g", step, p.s2, s2);
+  }
+}
+
+TEST(the_maximum_stays_out_of_the_sum) {
+  const Kernels& k = kernels(ElementType::f32);
+  for (int gap = 1; gap <= 87; gap++)
+    for (size_t at : {0, 5, 40}) {
+      std::vector<float> x(41, -INFINITY);
+      x[at] = (float)gap, x[(at + 7) % 41] = 0;
+      Partial p = sums(k, x, x.size(), false);
+      CHECK(ulps((float)p.r, std::exp(-(double)gap)) <= 1, "gap %d: %g", gap, p.r);
+    }
+}
+
+TEST(half_conversions_round_trip_every_number) {
+  for (ElementType type : {ElementType::f16, ElementType::bf16}) {
+    const Kernels& k = kernels(type);
+    std::vector<uint16_t> all(65536), back(65536);
+    for (size_t i = 0; i < all.size(); i++) all[i] = (uint16_t)i;
+    std::vector<float> wide(65536);
+    k.widen(all.data(), wide.data(), all.size());
+    k.narrow(wide.data(), back.data(), all.size());
+    size_t wrong = 0;
+    for (size_t i = 0; i < all.size(); i++)
+      wrong += std::isnan(wide[i]) ? !((back[i] & 0x7fff) > (type == ElementType::f16 ? 0x7c00 : 0x7f80))
+                                   : back[i] != all[i];
+    CHECK(wrong == 0, "%zu of 65536", wrong);
+  }
+}
+
+TEST(float16_is_rounded_to_nearest_even) {
+  const Kernels& k = kernels(ElementType::f16);
+  std::vector<float> x = {65519.f, 65520.f, 1.00048828125f, 1.0014648f, 0x1p-25f, 0x1.8p-25f, 0x1p-24f};
+  std::vector<uint16_t> want = {0x7bff, 0x7c00, 0x3c00, 0x3c02, 0, 1, 1}, got(x.size());
+  k.narrow(x.data(), got.data(), x.size());
+  for (size_t i = 0; i < x.size(); i++) CHECK(got[i] == want[i], "%g: %#x", x[i], got[i]);
+}
+
+TEST(group_maxima_bound_every_column) {
+  const Kernels& k = kernels(ElementType::f32);
+  auto w = (size_t)k.width;
+  for (size_t n : {(size_t)1, w - 1, w * 16 - 3, w * 64 + 5}) {
+    auto x = normal<float>(n, 1, 3);
+    std::vector<float> maxima((n / (4 * w) + 1) * w), truth(maxima.size(), -INFINITY);
+    CHECK(!k.block_max(x.data(), n, 4, maxima.data(), true));
+    for (size_t i = 0; i < n; i++) {
+      float& m = truth[i / (4 * w) * w + i % w];
+      m = std::max(m, x[i]);
+    }
+    for (size_t g = 0; g < (n + 4 * w - 1) / (4 * w) * w; g++) CHECK(maxima[g] == truth[g]);
+    x[n - 1] = NAN;
+    CHECK(k.block_max(x.data(), n, 4, maxima.data(), true));
+  }
+}
+
+TEST(counts_leave_nan_out) {
+  const Kernels& k = kernels(ElementType::f32);
+  std::vector<float> x = {1, 2, NAN, 3, -INFINITY, 2, INFINITY, 2, -0.0f, 0.0f, 5, 6, 7, 8, 9, 10, 2, NAN};
+  float two = 2, zero = 0;
+  CHECK(k.count_below(x.data(), x.size(), &two, false) == 4);
+  CHECK(k.count_below(x.data(), x.size(), &two, true) == 8);
+  CHECK(k.count_below(x.data(), x.size(), &zero, false) == 1);
+}
