@@ -14,7 +14,7 @@ template <class C>
 std::vector<C> exponentials(const std::vector<C>& x, int64_t exponent) {
   const Kernels& k = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
   std::vector<C> y(x.size());
-  k.exp_scale(x.data(), y.data(), x.size(), Reference{0, exponent}, 1, 1);
+  k.exp_scale(x.data(), y.data(), x.size(), Reference{0, exponent}, {}, {1, 0});
   return y;
 }
 
@@ -40,7 +40,7 @@ double worst_exp(double low, double high, int64_t exponent) {
 Partial sums(const Kernels& k, const std::vector<float>& x, size_t piece, bool moments) {
   SumState state;
   Partial out{};
-  k.start_rest(&state, 1, moments);
+  k.start_rest(&state, {}, moments);
   for (size_t i = 0; i < x.size(); i += piece) {
     size_t n = std::min(piece, x.size() - i);
     if (moments) k.feed_moments(&state, x.data() + i, n);

@@ -48,6 +48,9 @@ struct Outputs {
   const double* rank_logit = nullptr;  // (rows, selects)
 };
 
+// Longest row whose exponentials a thread keeps in its own room; longer ones are computed again.
+inline constexpr size_t kKeptBytes = (size_t)768 << 10;
+
 // How a request will be carried out. Everything that could change a bit of the result depends on V,
 // the types and the layout of x alone.
 struct Plan {

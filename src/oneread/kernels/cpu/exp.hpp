@@ -19,6 +19,10 @@ struct Constants<float> {
                                 0.4999999333338963f};  // relative error 3.2e-9
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.4286068203094173e-06f;
   static constexpr int mantissa = 23, bias = 127;
+  // The reference sits this many powers of two below the maximum it was made from, so that columns
+  // 115 nats below it still count: at V = 2,000,000 what is lost is below the normal range. With the
+  // 12 nats that it may lag, squares stay below 2^115.
+  static constexpr int headroom = 40;
   static constexpr float round = 0x1.8p23f;  // adding it rounds to an integer
   // Largest |x| / t that needs no base. Without FMA n * ln2_high must fit 24 bits of its own.
 #if defined(__FMA__) || defined(__aarch64__)
@@ -37,20 +41,36 @@ struct Constants<double> {
                                  0.16666666666666669,    0.5000000000000001};  // 1.8e-17
   static constexpr double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
   static constexpr int mantissa = 52, bias = 1023;
+  static constexpr int headroom = 400;
   static constexpr double round = 0x1.8p52;
   static constexpr double limit = 700000;
 };
 
-// The reference sits 24 powers of two below the maximum it was made from, so that columns down to
-// 87 nats below the maximum, plus the 12 nats that it may lag behind, stay in float's normal range.
-inline constexpr int kHeadroom = 24;
+// A reference may lag this many nats behind the maximum.
 inline constexpr double kLag = 12;
 
-// About the maximum that the reference was made from, less base / t. Arguments measured from here
-// are small where exponentials are large, so that their mean does not cancel.
-inline double middle(const Reference& reference) {
-  return (double)(reference.exponent + kHeadroom) * kLn2;
+// Times ln 2, about the maximum that the reference was made from, less base / t. Arguments measured
+// from here are small where exponentials are large, so that their mean does not cancel.
+template <class C>
+ONEREAD_INLINE double middle(const Reference& reference) {
+  return (double)(reference.exponent + Constants<C>::headroom);
 }
+
+// 1 / t as power * (high + low), with a power of two that C can hold.
+template <class C>
+struct Inverse {
+  C power, high, low;
+
+  explicit Inverse(const Temperature& t) {
+    constexpr int most = Constants<C>::bias - 1;
+    int e = __builtin_ilogb(t.inverse);
+    e = e > most ? most : e < -most ? -most : e;
+    double scaled = __builtin_ldexp(t.inverse, -e);
+    power = (C)__builtin_ldexp(1, e);
+    high = (C)scaled;
+    low = (C)((scaled - (double)high) + __builtin_ldexp(t.inverse_low, -e));
+  }
+};
 
 // Broadcast constants of one reference and temperature.
 template <class C>
@@ -60,22 +80,25 @@ struct Scale {
   using K = Constants<C>;
 
   bool general;  // false: base = 0 and t = 1, so that x itself is the argument
-  F low;         // columns below it give exactly 0
+  F low;         // arguments below it give exactly 0
   F magic;       // rounding constant with the biased exponent folded in
-  F base, inverse_high, inverse_low, inverse_log2e;
-  F point;  // middle(), rounded: what arguments of the moments are measured from
+  F point;       // middle() ln 2, rounded: what arguments of the moments are measured from
+  // 1 / t = power * (inverse_high + inverse_low), with a power of two: x times that may overflow to
+  // -inf, which `low` stops, but neither the inverse nor `low` itself can.
+  F base, power, inverse_high, inverse_low, inverse_log2e;
 
-  ONEREAD_INLINE void set(const Reference& reference, double inverse) {
+  ONEREAD_INLINE void set(const Reference& reference, const Temperature& t) {
     double n = (double)reference.exponent;
-    general = reference.base != 0 || inverse != 1;
+    general = reference.base != 0 || t.t != 1;
     magic = V::set((C)(K::round + K::bias - n));
-    low = V::set((C)((n - K::bias) * kLn2 / inverse));
-    point = V::set((C)middle(reference));
+    point = V::set((C)(middle<C>(reference) * kLn2));
     base = V::set((C)reference.base);
-    C high = (C)inverse;
-    inverse_high = V::set(high);
-    inverse_low = V::set((C)(inverse - high));
-    inverse_log2e = V::set((C)(inverse * kLog2e));
+    Inverse<C> inverse(t);
+    power = V::set(inverse.power);
+    inverse_high = V::set(inverse.high);
+    inverse_low = V::set(inverse.low);
+    inverse_log2e = V::set((C)((double)inverse.high * kLog2e));
+    low = V::set((C)((n - K::bias) * kLn2 / (double)inverse.high));
   }
 };
 
@@ -97,21 +120,20 @@ ONEREAD_INLINE typename Vec<C>::F exponential(typename Vec<C>::F x, const Scale<
   using V = Vec<C>;
   using K = Constants<C>;
   using F = typename V::F;
-  if constexpr (kGeneral) x = x - scale.base;
+  if constexpr (kGeneral) x = (x - scale.base) * scale.power;
   x = V::hi(scale.low, x);  // a NaN in x is kept, see Vec::hi
   F shifted = V::fma(x, kGeneral ? scale.inverse_log2e : V::set((C)kLog2e), scale.magic);
   F n = shifted - scale.magic;
-  F r;
+  F z = x, lost = {};  // x / t = z + lost
   if constexpr (kGeneral) {
-    r = V::fma(x, scale.inverse_high, n * V::set(-K::ln2_high));
-    r = V::fma(x, scale.inverse_low, r);
-  } else {
-    r = V::fma(n, V::set(-K::ln2_high), x);
+    z = x * scale.inverse_high;
+    lost = V::fma(x, scale.inverse_low, V::product_error(x, scale.inverse_high, z));
   }
-  r = V::fma(n, V::set(-K::ln2_low), r);
+  F r = V::fma(n, V::set(-K::ln2_low), V::fma(n, V::set(-K::ln2_high), z));
+  if constexpr (kGeneral) r = r + lost;
   if (argument) {
-    if constexpr (kGeneral) *argument = V::fma(x, scale.inverse_high, -scale.point);
-    else *argument = x - scale.point;
+    *argument = z - scale.point;
+    if constexpr (kGeneral) *argument = *argument + lost;
   }
   // The low bits of `shifted` are the biased exponent; 0 there gives the factor +0.
   F power = (F)((typename V::U)shifted << K::mantissa);

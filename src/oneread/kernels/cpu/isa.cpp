@@ -39,7 +39,7 @@ struct Entry {
       E* y = (E*)job.y + (ptrdiff_t)row * job.y_stride;
       C* e = job.exponentials ? (C*)job.exponentials : (C*)y;
       All<E>& online = as<All<E>>(&state);
-      online.start(job.inverse_temperature, sum.segment);
+      online.start(job.temperature, sum.segment);
       online.template feed<true>(x, job.vocab, e);
       online.finish(&sum);
       if (sum.nan || sum.inf || sum.empty) {
@@ -50,16 +50,15 @@ struct Entry {
       for (int s = 0; s < sum.segments; s++) {
         size_t from = sum.segment[s].column;
         size_t to = s + 1 < sum.segments ? sum.segment[s + 1].column : job.vocab;
-        double factor =
-            ratio(sum.segment[s].reference, last, job.inverse_temperature) / sum.sum;
+        Scaled factor = divided(ratio(sum.segment[s].reference, last, job.temperature), sum.sum);
         Output<E>::scale(e + from, y + from, to - from, factor, job.streaming);
       }
     }
   }
 
-  static void start(SumState* state, double inverse_temperature) {
+  static void start(SumState* state, const Temperature& temperature) {
     auto& all = as<AllState<E>>(state);
-    all.sums.start(inverse_temperature, all.segment);
+    all.sums.start(temperature, all.segment);
   }
   static void feed_all(SumState* state, const void* x, size_t n, void* e) {
     auto& sums = as<AllState<E>>(state).sums;
@@ -72,9 +71,9 @@ struct Entry {
     for (int s = 0; s < out->segments; s++) out->segment[s] = all.segment[s];
   }
 
-  static void start_rest(SumState* state, double inverse_temperature, bool moments) {
-    if (moments) as<Moments<E>>(state).start(inverse_temperature, nullptr);
-    else as<Rest<E>>(state).start(inverse_temperature, nullptr);
+  static void start_rest(SumState* state, const Temperature& temperature, bool moments) {
+    if (moments) as<Moments<E>>(state).start(temperature, nullptr);
+    else as<Rest<E>>(state).start(temperature, nullptr);
   }
   template <class Sums>
   static double feed(SumState* state, const void* x, size_t n) {
@@ -87,16 +86,16 @@ struct Entry {
     as<Sums>(state).finish(out);
   }
 
-  static void scale(const void* e, void* y, size_t n, double factor, bool streaming) {
+  static void scale(const void* e, void* y, size_t n, const Scaled& factor, bool streaming) {
     Output<E>::scale((const C*)e, (E*)y, n, factor, streaming);
   }
   static void exp_scale(const void* x, void* y, size_t n, const Reference& reference,
-                        double inverse_temperature, double factor) {
-    Output<E>::exp_scale((const E*)x, (E*)y, n, reference, inverse_temperature, factor);
+                        const Temperature& temperature, const Scaled& factor) {
+    Output<E>::exp_scale((const E*)x, (E*)y, n, reference, temperature, factor);
   }
-  static void log_shift(const void* x, void* y, size_t n, double m, double inverse_temperature,
-                        double log_sum, bool streaming) {
-    Output<E>::log_shift((const E*)x, (E*)y, n, m, inverse_temperature, log_sum, streaming);
+  static void log_shift(const void* x, void* y, size_t n, double m,
+                        const Temperature& temperature, double log_sum, bool streaming) {
+    Output<E>::log_shift((const E*)x, (E*)y, n, m, temperature, log_sum, streaming);
   }
   static void fill(void* y, size_t n, double value) { Output<E>::fill((E*)y, n, value); }
 

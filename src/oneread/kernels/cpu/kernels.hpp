@@ -14,13 +14,29 @@ struct Reference {
   int64_t exponent = 0;
 };
 
+// What logits are divided by, and its inverse with what the rounding left out.
+struct Temperature {
+  double t = 1, inverse = 1, inverse_low = 0;
+
+  Temperature() = default;
+  explicit Temperature(double value)
+      : t(value), inverse(1 / value), inverse_low(__builtin_fma(-inverse, value, 1) * inverse) {}
+};
+
+// (value + low) * 2^power: a positive number that double's range may not hold.
+struct Scaled {
+  double value;
+  int64_t power;
+  double low = 0;
+};
+
 // From `column` on, exponentials were stored against `reference`.
 struct Segment {
   size_t column;
   Reference reference;
 };
 
-// A reference moves up by at least 12 nats, so 10 (float) or 63 (double) of them span every value
+// A reference moves up by at least 12 nats, so 11 (float) or 64 (double) of them span every value
 // that is not zero beside the newest; older segments are merged into one.
 inline constexpr int kMaxSegments = 80;
 
@@ -57,7 +73,7 @@ struct SoftmaxRows {
   ptrdiff_t y_stride;
   size_t rows;
   size_t vocab;
-  double inverse_temperature;
+  Temperature temperature;
   void* exponentials;  // room for one row in the compute type; null: they go to y
   bool streaming;      // store y past the caches; needs `exponentials`
 };
@@ -71,22 +87,22 @@ struct Kernels {
 
   // Sums of a span, fed block by block; `e` (compute type, may be x itself or null) gets the
   // exponentials. feed_rest and feed_moments return the largest element so far.
-  void (*start)(SumState*, double inverse_temperature);
+  void (*start)(SumState*, const Temperature&);
   void (*feed_all)(SumState*, const void* x, size_t n, void* e);
   void (*finish_all)(SumState*, SpanSum*);
-  void (*start_rest)(SumState*, double inverse_temperature, bool moments);
+  void (*start_rest)(SumState*, const Temperature&, bool moments);
   double (*feed_rest)(SumState*, const void* x, size_t n);
   double (*feed_moments)(SumState*, const void* x, size_t n);
   void (*finish_rest)(SumState*, Partial*);
   void (*finish_moments)(SumState*, Partial*);
 
-  // Outputs. scale: y = e * factor. exp_scale: the same from x, computed again.
-  // log_shift: y = (x - m) * inverse_temperature - log_sum. fill: y = value.
-  void (*scale)(const void* e, void* y, size_t n, double factor, bool streaming);
-  void (*exp_scale)(const void* x, void* y, size_t n, const Reference&, double inverse_temperature,
-                    double factor);
-  void (*log_shift)(const void* x, void* y, size_t n, double m, double inverse_temperature,
-                    double log_sum, bool streaming);
+  // Outputs. scale: y = e * factor, where only the product need be in range. exp_scale: the same from x, computed again.
+  // log_shift: y = (x - m) / t - log_sum. fill: y = value.
+  void (*scale)(const void* e, void* y, size_t n, const Scaled& factor, bool streaming);
+  void (*exp_scale)(const void* x, void* y, size_t n, const Reference&, const Temperature&,
+                    const Scaled& factor);
+  void (*log_shift)(const void* x, void* y, size_t n, double m, const Temperature&, double log_sum,
+                    bool streaming);
   void (*fill)(void* y, size_t n, double value);
 
   // Contiguous elements to the compute type and back, rounded to nearest even.

@@ -61,14 +61,14 @@ Layout::Layout(const Operand& x, const Operand* y, const Operand* where,
   }
 }
 
-Layout::Offset Layout::at(const std::vector<Axis>& axes, size_t index) {
+Layout::Offset Layout::odometer(size_t index) const {
   Offset sum;
-  for (size_t a = axes.size(); a-- > 0;) {
-    auto i = (ptrdiff_t)(index % axes[a].size);
-    index /= axes[a].size;
-    sum.x += i * axes[a].x;
-    sum.y += i * axes[a].y;
-    sum.where += i * axes[a].where;
+  for (size_t a = outer.size(); a-- > 0;) {
+    auto i = (ptrdiff_t)(index % outer[a].size);
+    index /= outer[a].size;
+    sum.x += i * outer[a].x;
+    sum.y += i * outer[a].y;
+    sum.where += i * outer[a].where;
   }
   return sum;
 }

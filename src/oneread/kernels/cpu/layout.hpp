@@ -44,9 +44,15 @@ struct Layout {
   struct Offset {
     ptrdiff_t x = 0, y = 0, where = 0;
   };
-  static Offset at(const std::vector<Axis>&, size_t index);
-  Offset row(size_t index) const { return at(outer, index); }
-  Offset column(size_t index) const { return at(inner, index); }
+  Offset row(size_t index) const {
+    if (outer.size() > 1) return odometer(index);
+    if (outer.empty()) return {};
+    auto i = (ptrdiff_t)index;
+    return {i * outer[0].x, i * outer[0].y, i * outer[0].where};
+  }
+
+ private:
+  Offset odometer(size_t index) const;
 };
 
 }  // namespace oneread

@@ -6,6 +6,7 @@
 
 #include "driver.hpp"
 #include "pool.hpp"
+#include "state.hpp"
 
 namespace nb = nanobind;
 
@@ -85,10 +86,11 @@ void check(bool good, const char* message) {
 
 // A contiguous array of `n` elements of a type, for arguments and small outputs.
 char* contiguous(const Operand& a, size_t n, bool output, const char* message) {
+  check(elements(a) == n && !a.swapped && (!output || a.writable), message);
+  if (n == 0) return a.data;
   auto step = (ptrdiff_t)item_size(a.dtype);
   for (size_t i = a.shape.size(); i-- > 0; step *= (ptrdiff_t)a.shape[i])
     check(a.shape[i] <= 1 || a.stride[i] == step, message);
-  check(elements(a) == n && !a.swapped && (!output || a.writable), message);
   check((uintptr_t)a.data % item_size(a.dtype) == 0, message);
   return a.data;
 }

@@ -28,9 +28,12 @@ struct WideSum {
       high = sum;
     }
   }
-  ONEREAD_INLINE void multiply(double factor) {
-    high = high * factor;
-    low = low * factor;
+  // In two steps: the factor may be below the normal range, where it would be flushed.
+  ONEREAD_INLINE void multiply(const Scaled& factor) {
+    int64_t half = factor.power / 2;
+    double first = number({factor.value, half}), second = number({1, factor.power - half});
+    high = high * first * second;
+    low = low * first * second;
   }
   ONEREAD_INLINE double total() const { return V::total(high) + V::total(low); }
 };
@@ -54,7 +57,7 @@ struct Online {
   WideSum<C> folded, folded_z, folded_square;
   Scale<C> scale;
   Reference reference;
-  double inverse;
+  Temperature temperature;
   size_t column;   // columns fed so far
   int left;        // blocks until the next folding
   bool empty;      // no column above -inf yet
@@ -62,14 +65,14 @@ struct Online {
   int segments;
   Segment* segment;  // where moves of the reference are recorded; null: they are not
 
-  ONEREAD_INLINE void start(double inverse_temperature, Segment* room) {
+  ONEREAD_INLINE void start(const Temperature& t, Segment* room) {
     for (int u = 0; u < U; u++) sum[u] = sum_z[u] = sum_square[u] = F{};
     top = threshold = V::set(-(C)__builtin_inf());
     folded.clear();
     if constexpr (kMoments) folded_z.clear(), folded_square.clear();
-    inverse = inverse_temperature;
+    temperature = t;
     reference = {};
-    scale.set(reference, inverse);
+    scale.set(reference, temperature);
     column = 0;
     left = kBlocks;
     empty = true;
@@ -83,7 +86,7 @@ struct Online {
     auto wide = V::widen((sum[0] + sum[1]) + (sum[2] + sum[3]));
     folded.add(wide);
     if constexpr (kMoments) {
-      double rounding = (double)scale.point[0] - middle(reference);
+      double rounding = minus_nats((double)scale.point[0], middle<C>(reference));
       folded_z.add(V::widen((sum_z[0] + sum_z[1]) + (sum_z[2] + sum_z[3])) + wide * rounding);
       folded_square.add(
           V::widen((sum_square[0] + sum_square[1]) + (sum_square[2] + sum_square[3])));
@@ -92,11 +95,11 @@ struct Online {
     left = kBlocks;
   }
 
-  static Reference reference_for(double largest, double inverse_temperature) {
-    double z = largest * inverse_temperature;
+  static Reference reference_for(double largest, const Temperature& t) {
+    double z = largest * t.inverse;
     if (z <= Constants<C>::limit && z >= -Constants<C>::limit)
-      return {0, (int64_t)__builtin_ceil(z * kLog2e) - kHeadroom};
-    return {largest, -kHeadroom};
+      return {0, (int64_t)__builtin_ceil(z * kLog2e) - Constants<C>::headroom};
+    return {largest, -Constants<C>::headroom};
   }
 
   // `above` has a lane above the threshold. Make a new reference of its largest lane.
@@ -111,35 +114,39 @@ struct Online {
       threshold = V::set(largest);
       return;
     }
-    Reference next = reference_for((double)largest, inverse);
-    if (!empty) rescale(ratio(reference, next, inverse), nats_between(reference, next, inverse));
+    Reference next = reference_for((double)largest, temperature);
+    if (!empty) rescale(ratio(reference, next, temperature), nats_between(reference, next, temperature));
     empty = false;
     reference = next;
-    scale.set(reference, inverse);
-    C high = (C)((double)largest + kLag / inverse);
+    scale.set(reference, temperature);
+    C high = (C)((double)largest + kLag * temperature.t);
     constexpr C kMax = sizeof(C) == 4 ? (C)__FLT_MAX__ : (C)__DBL_MAX__;
     threshold = V::set(high < kMax ? high : kMax);
     if (segment) record(at);
   }
 
-  ONEREAD_INLINE void rescale(double factor, double shift) {
+  ONEREAD_INLINE void rescale(const Scaled& factor, double shift) {
+    if (shift < -5000) {  // nothing but a NaN is left of it, and shift may be infinite
+      nan = nan || __builtin_isnan(folded.total());
+      folded.clear();
+      if constexpr (kMoments) folded_z.clear(), folded_square.clear();
+      return;
+    }
     if constexpr (kMoments) {
-      if (factor != 0) {
-        folded_z.high = folded_z.high + folded.high * shift;
-        folded_z.low = folded_z.low + folded.low * shift;
-      }
+      folded_z.high = folded_z.high + folded.high * shift;
+      folded_z.low = folded_z.low + folded.low * shift;
       folded_z.multiply(factor);
-      folded_square.multiply(factor * factor);
+      folded_square.multiply({factor.value * factor.value, 2 * factor.power});
     }
     folded.multiply(factor);
   }
 
   void record(size_t at) {
     if (segments == kMaxSegments) {  // the oldest are 0 beside the newest: make them one
-      constexpr double kGone = (Constants<C>::bias + 3 * kHeadroom) * kLn2;
+      constexpr double kGone = (Constants<C>::bias + Constants<C>::mantissa + 30) * kLn2;
       int gone = 0;
       while (gone + 1 < segments &&
-             nats_between(segment[gone + 1].reference, reference, inverse) < -kGone)
+             nats_between(segment[gone + 1].reference, reference, temperature) < -kGone)
         gone++;
       for (int i = gone; i < segments; i++) segment[i - gone] = segment[i];
       segments -= gone;
@@ -277,11 +284,12 @@ struct Online {
     *out = {(double)m};
     if (nan) out->m = out->r = __builtin_nan("");
     if (nan || inf || empty) return;
-    Reference to{(double)m, 0};
-    double shift = nats_between(reference, to, inverse), factor = __builtin_exp(shift);
+    Pair z = scaled_difference(reference.base, (double)m, temperature);
+    double factor = number(exp_times_power(z, reference.exponent));
     out->r = factor * total;
     if constexpr (kMoments) {
-      out->s1 = factor * (folded_z.total() + (shift + kHeadroom * kLn2) * total);
+      double shift = minus_nats(z.high, -middle<C>(reference)) + z.low;
+      out->s1 = factor * (folded_z.total() + shift * total);
       out->s2 = factor * factor * folded_square.total();
     }
   }

@@ -36,37 +36,86 @@ struct Output {
     }
   }
 
-  static void scale(const C* e, E* y, size_t n, double factor, bool streaming) {
-    F c = V::set((C)factor);
-    transform(e, y, n, streaming, [c](F v) __attribute__((always_inline)) { return v * c; });
-  }
+  // e times a factor that is known to more digits than C has, so that the product is rounded once:
+  // a row with one column left is exactly 1.
+  // `second` is a power of two, 1 unless the factor is below the normal range: products of an early
+  // segment need not be.
+  struct Factor {
+    F high, low, step, second;
+    bool small;
 
-  static void exp_scale(const E* x, E* y, size_t n, const Reference& reference, double inverse,
-                        double factor) {
-    Scale<C> k;
-    k.set(reference, inverse);
-    F c = V::set((C)factor);
-    if (k.general)
-      transform(x, y, n, false, [c, &k](F v) __attribute__((always_inline)) {
-        return exponential<C, true>(v, k) * c;
+    explicit Factor(const Scaled& factor) {
+      constexpr int half = Constants<C>::bias / 2;
+      small = factor.power < -half;
+      int64_t power = factor.power + (small ? half : 0);
+#if !defined(__FMA__) && !defined(__aarch64__)
+      int own;  // high within [0.5, 1), so that parts of it are normal numbers, too
+      (void)__builtin_frexp(factor.value, &own);
+      step = V::set((C)number({1, power + own}));
+      power = -own;
+#endif
+      double first = number({factor.value, power});
+      high = V::set((C)first);
+      low = V::set((C)((first - (double)(C)first) + number({factor.low, power})));
+      second = V::set((C)(small ? __builtin_ldexp(1, -half) : 1));
+    }
+
+    ONEREAD_INLINE F operator()(F e) const {
+#if defined(__FMA__) || defined(__aarch64__)
+      return V::fma(e, high, e * low);
+#else
+      // The error's parts must not be flushed either; below, the last bit may differ.
+      F p = e * high, lost = V::product_error(e, high, p) + e * low;
+      constexpr int least = Constants<C>::bias - 3 * Constants<C>::mantissa;
+      return (p + (p > V::set((C)__builtin_ldexp(1, -least)) ? lost : F{})) * step;
+#endif
+    }
+  };
+
+  static void scale(const C* e, E* y, size_t n, const Scaled& factor, bool streaming) {
+    Factor f(factor);
+    if (f.small)
+      transform(e, y, n, streaming, [&f](F v) __attribute__((always_inline)) {
+        return f(v) * f.second;
       });
     else
-      transform(x, y, n, false, [c, &k](F v) __attribute__((always_inline)) {
-        return exponential<C, false>(v, k) * c;
+      transform(e, y, n, streaming, [&f](F v) __attribute__((always_inline)) { return f(v); });
+  }
+
+  static void exp_scale(const E* x, E* y, size_t n, const Reference& reference,
+                        const Temperature& t, const Scaled& factor) {
+    Scale<C> k;
+    k.set(reference, t);
+    Factor f(factor);
+    if (k.general)
+      transform(x, y, n, false, [&f, &k](F v) __attribute__((always_inline)) {
+        return f(exponential<C, true>(v, k)) * f.second;
+      });
+    else
+      transform(x, y, n, false, [&f, &k](F v) __attribute__((always_inline)) {
+        return f(exponential<C, false>(v, k)) * f.second;
       });
   }
 
-  static void log_shift(const E* x, E* y, size_t n, double m, double inverse, double log_sum,
+  static void log_shift(const E* x, E* y, size_t n, double m, const Temperature& t, double log_sum,
                         bool streaming) {
-    F vm = V::set((C)m), vl = V::set((C)log_sum), vi = V::set((C)inverse);
-    if (inverse == 1)
+    F vm = V::set((C)m), vl = V::set((C)log_sum);
+    if (t.t == 1) {
       transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
         return (v - vm) - vl;  // v - m first: exact near m, where it matters
       });
-    else
-      transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
-        return V::fma(v - vm, vi, -vl);
-      });
+      return;
+    }
+    // Halves, so that x - m cannot overflow where its quotient does not; and -inf stays out of the
+    // product with the low part, which may be 0.
+    Inverse<C> inverse(t);
+    F half = V::set((C)0.5), power = V::set(2 * inverse.power), floor = V::set(-Constants<C>::round);
+    F high = V::set(inverse.high), low = V::set(inverse.low);
+    vm = vm * half;
+    transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
+      F w = (v * half - vm) * power;
+      return V::fma(w, high, V::fma(V::hi(floor, w), low, -vl));
+    });
   }
 
   static void fill(E* y, size_t n, double value) {

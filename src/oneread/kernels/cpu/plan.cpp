@@ -50,24 +50,17 @@ ElementType element_type(DType t) {
   }
 }
 
-// float's range has no room for the inverse of these, or for its product with 104 nats.
-bool fits_float(double temperature) { return temperature > 0x1p-100 && temperature < 0x1p100; }
-
-bool any_extreme_temperature(const Request& request, size_t rows) {
-  if (!request.temperatures) return !fits_float(request.temperature);
-  return !std::all_of(request.temperatures, request.temperatures + rows, fits_float);
-}
-
-// Groups of maxima for the bound of the k-th value: as few as give twice k of them, at most 65536
-// so that they take 256 KiB.
+// Groups of maxima for the bound of the k-th value: as few as give four times k of them, and at most
+// 256 KiB of them.
 void choose_groups(const Request& request, const Layout& layout, size_t width, Plan& plan) {
-  constexpr size_t kMostGroups = 65536, kMostBlockK = 2048, kFewColumns = 4096;
+  constexpr size_t kMostBlockK = 2048, kFewColumns = 4096;
+  const size_t most_groups = ((size_t)256 << 10) / (plan.in_double ? 8 : 4);
   auto groups = [&](size_t vectors) {
     size_t columns = vectors * width;
     return (layout.vocab + columns - 1) / columns * width;
   };
   size_t vectors = 16;
-  while (groups(vectors) > kMostGroups) vectors *= 2;
+  while (groups(vectors) > most_groups) vectors *= 2;
   while (vectors > 4 && groups(vectors) < 4 * request.top_k) vectors /= 2;
   plan.group_vectors = vectors;
   plan.groups = groups(vectors);
@@ -95,8 +88,7 @@ Plan make_plan(const Request& request, const Layout& layout) {
   Plan plan{};
   const Operand& x = request.x;
   bool wide_output = request.double_outputs || (request.y && request.y->dtype == DType::f64);
-  plan.in_double = computes_in_double(x.dtype) || wide_output ||
-                   any_extreme_temperature(request, layout.rows);
+  plan.in_double = computes_in_double(x.dtype) || wide_output;
   bool direct = contiguous_rows(x, layout, &Axis::x) && !request.where &&
                 plan.in_double == (x.dtype == DType::f64);
   if (request.y)
@@ -111,7 +103,8 @@ Plan make_plan(const Request& request, const Layout& layout) {
   plan.threads = layout.rows * layout.vocab < kSmall ? 1 : std::max(1, request.threads);
   plan.by_span = plan.threads > 1 && plan.spans > 1 && layout.rows < 2 * (size_t)plan.threads;
   bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
-  plan.streaming = request.y && direct && own_type && !request.fresh && !plan.by_span &&
+  bool kept = request.log || layout.vocab * item_size(x.dtype) <= kKeptBytes;
+  plan.streaming = request.y && direct && own_type && kept && !request.fresh && !plan.by_span &&
                    layout.rows * layout.vocab * item_size(x.dtype) >= kStreamingBytes;
   plan.kernel = kernel_name(request, plan);
   return plan;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -127,17 +128,29 @@ Pool& pool() {
 }
 
 #if defined(__linux__)
-// cgroup v2 "cpu.max" is "quota period" or "max period"; v1 has a file for each.
+// CPUs that a cgroup v2 folder allows: "cpu.max" is "quota period" or "max period".
+double quota_in(const std::string& folder) {
+  std::string quota;
+  double period = 0;
+  std::ifstream file(folder + "/cpu.max");
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return INFINITY;
+  return std::strtod(quota.c_str(), nullptr) / period;
+}
+
+// The smallest quota from this process's cgroup up to the root; for cgroup v1 the one of the root.
 double quota_cpus() {
-  double quota = 0, period = 0;
-  std::string word;
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> word >> period) {
-    if (word == "max" || period <= 0) return INFINITY;
-    return std::stod(word) / period;
+  const std::string root = "/sys/fs/cgroup";
+  double least = quota_in(root);
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (line.rfind("0::/", 0) != 0) continue;
+    for (std::string path = line.substr(3); path.size() > 1; path.erase(path.rfind('/')))
+      least = std::min(least, quota_in(root + path));
   }
-  std::ifstream q("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), p("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (q >> quota && p >> period && quota > 0 && period > 0) return quota / period;
-  return INFINITY;
+  double quota = 0, period = 0;
+  std::ifstream q(root + "/cpu/cpu.cfs_quota_us"), p(root + "/cpu/cpu.cfs_period_us");
+  if (q >> quota && p >> period && quota > 0 && period > 0) least = std::min(least, quota / period);
+  return least;
 }
 #endif
 

@@ -34,14 +34,16 @@ class Reduce {
   Reduce(const Request& request, const Layout& layout, const Plan& plan, const Outputs& out)
       : request_(request), plan_(plan), out_(out), rows_(request, layout, plan),
         table_(rows_.table), k_(request.top_k), ranks_(out.rank ? out.selects : 0),
-        sums_(out.lse || out.max || out.argmax || out.scores || out.selected || out.entropy ||
-              out.sum_p2 || out.state_m),
+        whole_(out.scores && out.kind == 1 && !needs_rest(out)),
+        sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
         masked_(request.where || request.lengths) {
     group_ = rows_.neighbours();
-    if (plan.groups * group_ * sizeof(C) > ((size_t)256 << 10)) group_ = 1;
+    size_t each = plan.groups * sizeof(C) + (whole_ ? plan.spans * sizeof(SpanSum) : 0);
+    if (each * group_ > ((size_t)256 << 10)) group_ = 1;
     for (int t = 0; t < plan.threads; t++)
-      workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_);
+      workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_, whole_,
+                            plan.staged || k_ || out.argmax ? kBlock : 0);
   }
 
   void run() {
@@ -56,23 +58,41 @@ class Reduce {
       Worker& w = workers_[worker];
       for (size_t row = item * chunk; row < to; row += group_) {
         size_t n = std::min(group_, to - row);
-        for (size_t span = 0; span < plan_.spans; span++)
-          read_span(row, n, span, w, w.spans.get(), w.maxima.get(), w.before.get());
-        for (size_t r = 0; r < n; r++)
-          finish(row + r, w, &w.spans[r * plan_.spans], w.maxima.get() + r * plan_.groups,
-                 w.before.get() + r * ranks_ * plan_.spans);
+        Found found{w.spans.get(), w.whole.get(), w.maxima.get(), w.before.get()};
+        for (size_t span = 0; span < plan_.spans; span++) read_span(row, n, span, w, found);
+        for (size_t r = 0; r < n; r++) finish(row + r, w, of_row(found, r));
       }
     });
   }
 
  private:
+  // What was found in some rows: for each of them in turn its spans (with `whole_` the sums are in
+  // `whole`), its maxima, and its counts span by span.
+  struct Found {
+    SpanRead* reads;
+    SpanSum* whole;
+    C* maxima;
+    size_t* before;
+  };
+  Found of_row(const Found& f, size_t row) const {
+    return {f.reads + row * plan_.spans, whole_ ? f.whole + row * plan_.spans : nullptr,
+            f.maxima + row * plan_.groups, f.before + row * plan_.spans * ranks_};
+  }
+
+  // Outputs that need a maximum kept out of the sum, or the maximum itself.
+  static bool needs_rest(const Outputs& out) {
+    return out.max || out.argmax || out.selected || out.entropy || out.sum_p2 || out.state_m;
+  }
+
   struct Worker {
-    Worker(const Plan& plan, size_t group, size_t k, size_t ranks, size_t own_rows)
-        : states(group), spans(own_rows * plan.spans), maxima(own_rows * plan.groups),
-          before(own_rows * ranks * plan.spans), ranked(group * ranks), buffer(kBlock),
-          bytes(kBlock * 8), select(plan.groups, k > 0 && !plan.radix) {}
+    Worker(const Plan& plan, size_t group, size_t k, size_t ranks, size_t own_rows, bool all,
+           size_t columns)
+        : states(group), spans(own_rows * plan.spans), whole(all ? own_rows * plan.spans : 0),
+          maxima(own_rows * plan.groups), before(own_rows * ranks * plan.spans), ranked(group * ranks), buffer(columns),
+          bytes(columns * 8), select(plan.groups, k > 0 && !plan.radix) {}
     Room<SumState> states;
     Room<SpanRead> spans;
+    Room<SpanSum> whole;
     Room<C> maxima;
     Room<size_t> before;
     Room<Ranked<C>> ranked;
@@ -84,34 +104,33 @@ class Reduce {
   void run_by_span() {
     size_t spans = plan_.spans, items = rows_.count() * spans;
     Room<SpanRead> reads(items);
+    Room<SpanSum> whole(whole_ ? items : 0);
     Room<C> maxima(rows_.count() * plan_.groups);
     Room<size_t> before(items * ranks_);
+    Found found{reads.get(), whole.get(), maxima.get(), before.get()};
     parallel(items, plan_.threads, [&](size_t item, int worker) {
       size_t row = item / spans;
-      read_span(row, 1, item % spans, workers_[worker], reads.get() + row * spans,
-                maxima.get() + row * plan_.groups, before.get() + row * spans * ranks_);
+      read_span(row, 1, item % spans, workers_[worker], of_row(found, row));
     });
     parallel(rows_.count(), plan_.threads, [&](size_t row, int worker) {
-      finish(row, workers_[worker], reads.get() + row * spans, maxima.get() + row * plan_.groups,
-             before.get() + row * spans * ranks_);
+      finish(row, workers_[worker], of_row(found, row));
     });
   }
 
-  // Read one span of n neighbouring rows. The arrays hold, for each of these rows in turn, its
-  // spans, its maxima, and its counts span by span.
-  void read_span(size_t row, size_t n, size_t span, Worker& w, SpanRead* reads, C* maxima,
-                 size_t* before) {
+  // Read one span of n neighbouring rows.
+  void read_span(size_t row, size_t n, size_t span, Worker& w, const Found& found) {
     double best[kNeighbours];
     for (size_t r = 0; r < n; r++) {
-      SpanRead& read = reads[r * plan_.spans + span] = SpanRead{};
+      SpanRead& read = found.reads[r * plan_.spans + span] = SpanRead{};
       read.sums = empty_partial();
       best[r] = -kInf;
-      if (sums_) table_.start_rest(&w.states[r], rows_.inverse(row + r), moments_);
+      if (whole_) table_.start(&w.states[r], rows_.temperature(row + r));
+      if (sums_) table_.start_rest(&w.states[r], rows_.temperature(row + r), moments_);
       for (size_t j = 0; j < ranks_; j++) {
-        before[(r * plan_.spans + span) * ranks_ + j] = 0;
+        found.before[(r * plan_.spans + span) * ranks_ + j] = 0;
         w.ranked[r * ranks_ + j] = ranked(row + r, j);
       }
-      C* own = maxima + r * plan_.groups;
+      C* own = found.maxima + r * plan_.groups;
       if (k_) std::fill(own + group_of(span), own + group_of(span + 1), -(C)kInf);
     }
     size_t step = whole_span_at_once() ? plan_.span_columns : rows_.block(n);
@@ -121,16 +140,19 @@ class Reduce {
       for (size_t r = 0; r < n; r++) {
         size_t end = std::min({at + step, stop, rows_.length(row + r)});
         if (at >= end) continue;
-        SpanRead& read = reads[r * plan_.spans + span];
+        SpanRead& read = found.reads[r * plan_.spans + span];
         const void* x = columns(row + r, at, end - at, w);
+        if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr);
         if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
-        if (k_ && plan_.groups) scan_maxima(x, at, end - at, maxima + r * plan_.groups, read);
+        if (k_ && plan_.groups) scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
         for (size_t j = 0; j < ranks_; j++)
-          before[(r * plan_.spans + span) * ranks_ + j] +=
+          found.before[(r * plan_.spans + span) * ranks_ + j] +=
               count_before(row + r, w.ranked[r * ranks_ + j], x, at, end - at);
       }
+    for (size_t r = 0; r < n && whole_; r++)
+      table_.finish_all(&w.states[r], &found.whole[r * plan_.spans + span]);
     for (size_t r = 0; r < n && sums_; r++) {
-      SpanRead& read = reads[r * plan_.spans + span];
+      SpanRead& read = found.reads[r * plan_.spans + span];
       if (moments_) table_.finish_moments(&w.states[r], &read.sums);
       else table_.finish_rest(&w.states[r], &read.sums);
     }
@@ -203,33 +225,40 @@ class Reduce {
     return count;
   }
 
-  void finish(size_t row, Worker& w, const SpanRead* reads, const C* maxima, const size_t* before) {
-    double t = rows_.temperature(row), inverse = rows_.inverse(row);
-    Partial whole = reads[0].sums;
-    bool nan = reads[0].nan;
+  void finish(size_t row, Worker& w, const Found& found) {
+    Temperature t = rows_.temperature(row);
+    Partial sums = found.reads[0].sums;
+    bool nan = found.reads[0].nan;
     for (size_t s = 1; s < plan_.spans; s++) {
-      whole = merge(whole, reads[s].sums, inverse);
-      nan = nan || reads[s].nan;
+      sums = merge(sums, found.reads[s].sums, t);
+      nan = nan || found.reads[s].nan;
     }
-    if (out_.lse) out_.lse.set(row, lse(whole, t));
-    if (out_.max) out_.max.set(row, whole.m / t);
-    if (out_.entropy) out_.entropy.set(row, entropy(whole));
-    if (out_.sum_p2) out_.sum_p2.set(row, sum_p2(whole));
-    if (out_.state_m) out_.state_m[row] = whole.m;
-    if (out_.state_r) out_.state_r[row] = whole.r;
-    if (out_.state_s1) out_.state_s1[row] = whole.s1;
-    if (out_.state_s2) out_.state_s2[row] = whole.s2;
-    if (out_.selected) write_selected(row, whole, inverse);
-    if (out_.rank) write_rank(row, before);
-    if (k_) write_top_k(row, w, maxima, nan, whole, inverse);
-    if (out_.argmax) out_.argmax[row] = argmax(row, w, reads, whole);
+    if (out_.max) out_.max.set(row, sums.m / t.t);
+    if (out_.entropy) out_.entropy.set(row, entropy(sums));
+    if (out_.sum_p2) out_.sum_p2.set(row, sum_p2(sums));
+    if (out_.state_m) out_.state_m[row] = sums.m;
+    if (out_.state_r) out_.state_r[row] = sums.r;
+    if (out_.state_s1) out_.state_s1[row] = sums.s1;
+    if (out_.state_s2) out_.state_s2[row] = sums.s2;
+    if (out_.selected) write_selected(row, sums, t);
+    if (out_.rank) write_rank(row, found.before);
+    if (k_) write_top_k(row, w, found.maxima, nan);
+    if (whole_) {
+      WholeSum whole(found.whole, plan_.spans, t);
+      if (out_.lse) out_.lse.set(row, whole.lse(t));
+      write_softmax(row, found.whole, whole, t);
+    } else {
+      if (out_.lse) out_.lse.set(row, lse(sums, t));
+      if (out_.scores) write_scores(row, sums, t);
+    }
+    if (out_.argmax) out_.argmax[row] = argmax(row, w, found.reads, sums);
   }
 
-  void write_selected(size_t row, const Partial& whole, double inverse) {
+  void write_selected(size_t row, const Partial& sums, const Temperature& t) {
     for (size_t j = 0; j < out_.selects; j++) {
       size_t at = row * out_.selects + j;
       auto x = (double)rows_.template element_at<C>(row, (size_t)out_.select[at]);
-      out_.selected.set(at, logprob(whole, x, inverse));
+      out_.selected.set(at, logprob(sums, x, t));
     }
   }
 
@@ -244,8 +273,7 @@ class Reduce {
     }
   }
 
-  void write_top_k(size_t row, Worker& w, const C* maxima, bool nan, const Partial& whole,
-                   double inverse) {
+  void write_top_k(size_t row, Worker& w, const C* maxima, bool nan) {
     int64_t* columns = out_.indices + row * k_;
     bool done = false;
     if (!plan_.radix && !plan_.groups)
@@ -256,7 +284,6 @@ class Reduce {
     if (!done)
       select_by_radix<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(), w.select, columns);
     if (out_.values) write_values(row, columns);
-    if (out_.scores) write_scores(row, columns, whole, inverse);
   }
 
   // The input's own bits, in the machine's byte order.
@@ -275,26 +302,45 @@ class Reduce {
     }
   }
 
-  void write_scores(size_t row, const int64_t* columns, const Partial& whole, double inverse) {
-    auto x = [&](size_t i) { return (double)rows_.template element_at<C>(row, (size_t)columns[i]); };
-    Partial of = whole;
-    if (out_.kind >= 3 && !has_no_probabilities(whole)) {  // over the winners alone
-      of = {x(0)};
-      for (size_t i = 1; i < k_; i++) of.r += std::exp((x(i) - of.m) * inverse);
-    }
-    bool logs = out_.kind == 2 || out_.kind == 4;
+  C winner(size_t row, size_t i) const {
+    return rows_.template element_at<C>(row, (size_t)out_.indices[row * k_ + i]);
+  }
+
+  // Probabilities with the bits that softmax gives them: its sums, its references, its kernel.
+  void write_softmax(size_t row, const SpanSum* spans, const WholeSum& whole, const Temperature& t) {
+    FlushToZero flush;
+    const Kernels& own = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
     for (size_t i = 0; i < k_; i++) {
-      double v = logprob(of, x(i), inverse);
-      out_.scores.set(row * k_ + i, logs ? v : std::exp(v));
+      auto column = (size_t)out_.indices[row * k_ + i];
+      const SpanSum& span = spans[column / plan_.span_columns];
+      C x = winner(row, i), y = 0;
+      if (!span.empty && x > -(C)kInf) {
+        const Segment& segment = span.segment[segment_of(span, column % plan_.span_columns)];
+        own.exp_scale(&x, &y, 1, segment.reference, t, whole.factor(segment, t));
+      }
+      out_.scores.set(row * k_ + i, whole.has_no_probabilities() ? kNaN : (double)y);
     }
   }
 
-  int64_t argmax(size_t row, Worker& w, const SpanRead* reads, const Partial& whole) {
+  void write_scores(size_t row, const Partial& sums, const Temperature& t) {
+    Partial of = sums;
+    if (out_.kind >= 3 && !has_no_probabilities(sums)) {  // over the winners alone
+      of = {(double)winner(row, 0)};
+      for (size_t i = 1; i < k_; i++) of.r += exp_difference((double)winner(row, i), of.m, t);
+    }
+    bool logs = out_.kind == 2 || out_.kind == 4;
+    for (size_t i = 0; i < k_; i++) {
+      auto x = (double)winner(row, i);
+      out_.scores.set(row * k_ + i, logs ? logprob(of, x, t) : probability(of, x, t));
+    }
+  }
+
+  int64_t argmax(size_t row, Worker& w, const SpanRead* reads, const Partial& sums) {
     if (k_) return out_.indices[row * k_];
-    if (std::isnan(whole.m)) return first(row, w, 0, rows_.length(row), (C)kNaN);
+    if (std::isnan(sums.m)) return first(row, w, 0, rows_.length(row), (C)kNaN);
     for (size_t s = 0; s < plan_.spans; s++)
-      if (reads[s].best_block != kNowhere && reads[s].sums.m == whole.m)
-        return first(row, w, reads[s].best_block, reads[s].best_columns, (C)whole.m);
+      if (reads[s].best_block != kNowhere && reads[s].sums.m == sums.m)
+        return first(row, w, reads[s].best_block, reads[s].best_columns, (C)sums.m);
     for (size_t c = 0; c < rows_.length(row); c++)  // nothing above -inf
       if (rows_.kept(row, c)) return (int64_t)c;
     return 0;
@@ -317,7 +363,9 @@ class Reduce {
   Rows rows_;
   const Kernels& table_;
   size_t k_, ranks_, group_ = 1;
-  bool sums_, moments_, masked_;
+  bool whole_;  // sums of all columns, as softmax makes them
+  bool sums_;   // sums with one maximum kept out
+  bool moments_, masked_;
   std::vector<Worker> workers_;
 };
 

@@ -1,4 +1,4 @@
-// Arithmetic of references: how far one is from another.
+// Arithmetic of references and temperatures in double, with what a plain formula would round away.
 //
 // Included by vector code and by drivers alike, each in its own namespace (ONEREAD_ISA), so that no
 // machine ever runs another instruction set's copy.
@@ -11,18 +11,64 @@ namespace oneread::ONEREAD_ISA {
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 inline constexpr double kLog2e = 0x1.71547652b82fep+0;
 
-// from - to in nats, at the temperature 1 / inverse.
-inline double nats_between(const Reference& from, const Reference& to, double inverse) {
-  return (from.base - to.base) * inverse + (double)(from.exponent - to.exponent) * kLn2;
+// A number in two parts: high rounded, low what is missing.
+struct Pair {
+  double high, low;
+};
+
+// (a - b) / t to about twice the precision of double.
+inline Pair scaled_difference(double a, double b, const Temperature& t) {
+  double d = a - b, back = d - a;
+  double lost = (a - (d - back)) - (b + back);  // TwoSum
+  double z = d * t.inverse;
+  double low = __builtin_fma(d, t.inverse, -z) + (d * t.inverse_low + lost * t.inverse);
+  return {z, __builtin_isfinite(low) ? low : 0};
+}
+
+// a - n ln 2. ln 2 comes off in two parts, the first one short enough that its product is exact.
+inline double minus_nats(double a, double n) {
+  constexpr double high = 0x1.62e42feep-1, low = 0x1.a39ef35793c76p-33;
+  return (a - n * high) - n * low;
+}
+
+inline double exp_of(const Pair& z) {
+  double e = __builtin_exp(z.high);
+  return e + e * z.low;
+}
+
+inline double number(const Scaled& s) {
+  return __builtin_ldexp(s.value, s.power > 4000 ? 4000 : s.power < -4000 ? -4000 : (int)s.power);
+}
+
+// s / d, with what the division rounds away.
+inline Scaled divided(const Scaled& s, double d) {
+  double q = s.value / d;
+  return {q, s.power, (__builtin_fma(-q, d, s.value) + s.low) / d};
+}
+
+// e^z 2^power to an ulp or two, however large z and power are while their product is not.
+inline Scaled exp_times_power(const Pair& z, int64_t power) {
+  double n = __builtin_rint(z.high * kLog2e);
+  if (!(n > -0x1p20)) return {0, 0};
+  if (!(n < 0x1p20)) return {__builtin_exp(z.high + (double)power * kLn2), 0};
+  return {exp_of({minus_nats(z.high, n), z.low}), (int64_t)n + power};
+}
+
+// from - to in nats.
+inline double nats_between(const Reference& from, const Reference& to, const Temperature& t) {
+  return (from.base - to.base) * t.inverse + (double)(from.exponent - to.exponent) * kLn2;
 }
 
 // e^(from - to): a power of two, hence exact, when both have the same base.
-inline double ratio(const Reference& from, const Reference& to, double inverse) {
-  if (from.base == to.base) {
-    int64_t power = from.exponent - to.exponent;
-    return power < -1100 ? 0 : power > 1000 ? __builtin_inf() : __builtin_ldexp(1, (int)power);
-  }
-  return __builtin_exp(nats_between(from, to, inverse));
+inline Scaled ratio(const Reference& from, const Reference& to, const Temperature& t) {
+  int64_t power = from.exponent - to.exponent;
+  if (from.base == to.base) return {1, power};
+  return exp_times_power(scaled_difference(from.base, to.base, t), power);
+}
+
+// e^((x - m) / t).
+inline double exp_difference(double x, double m, const Temperature& t) {
+  return exp_of(scaled_difference(x, m, t));
 }
 
 }  // namespace oneread::ONEREAD_ISA

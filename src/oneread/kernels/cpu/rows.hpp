@@ -33,12 +33,14 @@ class Rows {
   size_t length(size_t row) const {
     return request_.lengths ? (size_t)request_.lengths[row] : layout_.vocab;
   }
-  double temperature(size_t row) const {
+  // Beyond these bounds the inverse leaves the range of the compute type, and no result changes any
+  // more: differences of logits over it are 0 or infinite to that type.
+  Temperature temperature(size_t row) const {
+    if (!request_.temperatures && request_.temperature == 1) return {};
     double t = request_.temperatures ? request_.temperatures[row] : request_.temperature;
-    // Beyond these the inverse, or its product with a logit, leaves even double's range.
-    return t < 0x1p-1000 ? 0x1p-1000 : t > 0x1p1000 ? 0x1p1000 : t;
+    double most = plan_.in_double ? 0x1p1020 : 0x1p226;
+    return Temperature(t > most ? most : t < 1 / most ? 1 / most : t);
   }
-  double inverse(size_t row) const { return 1 / temperature(row); }
 
   // How many rows from `row` on are worth reading turn by turn.
   size_t neighbours() const {
@@ -71,6 +73,8 @@ class Rows {
   }
   template <class C>
   C element_at(size_t row, size_t column) const {
+    if (!plan_.staged && !request_.lengths && item() == sizeof(C))
+      return reinterpret_cast<const C*>(x(row))[column];
     return kept(row, column) ? element<C>(columns_, x(row), column, half_) : -(C)kInf;
   }
   // The element's own bytes, in this machine's order; -inf of its (float) type where not kept.

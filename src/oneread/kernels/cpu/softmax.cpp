@@ -1,66 +1,23 @@
 // softmax and log_softmax: each row is read once, summed online, and written once.
 #include <algorithm>
 
-#define ONEREAD_ISA drivers
 #include "pool.hpp"
-#include "reference.hpp"
 #include "rows.hpp"
 
 namespace oneread {
 
 namespace {
 
-// Longest row whose exponentials are kept in a thread's own room; longer ones are computed again.
-constexpr size_t kKeptBytes = (size_t)768 << 10;
-
-// The sums of a row's spans, and the factor of each segment once they are known.
-struct RowSums {
-  SpanSum* spans;
-  size_t count;
-  Reference top;
-  double total;
-
-  // False when no column gets a number: a NaN, a +inf, or nothing above -inf.
-  bool finish(double inverse) {
-    bool found = false;
-    for (size_t s = 0; s < count; s++) {
-      if (spans[s].nan || spans[s].inf) return false;
-      if (spans[s].empty) continue;
-      const Reference& last = spans[s].segment[spans[s].segments - 1].reference;
-      if (!found || drivers::nats_between(last, top, inverse) > 0) top = last;
-      found = true;
-    }
-    if (!found) return false;
-    total = 0;
-    for (size_t s = 0; s < count; s++) {
-      if (spans[s].empty) continue;
-      const Reference& last = spans[s].segment[spans[s].segments - 1].reference;
-      total += spans[s].sum * drivers::ratio(last, top, inverse);
-    }
-    return true;
-  }
-  double factor(const Segment& segment, double inverse) const {
-    return drivers::ratio(segment.reference, top, inverse) / total;
-  }
-};
-
-// The segment that `column` of a span lies in.
-int segment_of(const SpanSum& span, size_t column) {
-  int s = 0;
-  while (s + 1 < span.segments && span.segment[s + 1].column <= column) s++;
-  return s;
-}
-
 template <class C>
 class Softmax {
  public:
   Softmax(const Request& request, const Layout& layout, const Plan& plan)
       : request_(request), plan_(plan), rows_(request, layout, plan), table_(rows_.table),
-        group_(rows_.neighbours()) {
+        group_(std::min(rows_.neighbours(), most_rows(plan))) {
     size_t kept = layout.vocab * sizeof(C);
     bool narrow = plan.element == ElementType::f16 || plan.element == ElementType::bf16;
-    keep_ = !plan.staged && !request.log && !plan.by_span && (narrow || plan.streaming) &&
-            kept <= kKeptBytes;
+    keep_ = !plan.staged && !request.log && !plan.by_span && kept <= kKeptBytes &&
+            (narrow || plan.streaming);
     for (int t = 0; t < plan.threads; t++) workers_.emplace_back(plan, group_, keep_ ? kept : 0);
   }
 
@@ -82,7 +39,8 @@ class Softmax {
   struct Worker {
     Worker(const Plan& plan, size_t group, size_t kept)
         : states(plan.staged ? group : 1), spans(plan.spans * (plan.staged ? group : 1)),
-          partials(plan.spans * group), buffer(kBlock), bytes(kBlock * 8), kept(kept) {}
+          partials(plan.spans * group), buffer(plan.staged ? kBlock : 0),
+          bytes(plan.staged ? kBlock * 8 : 0), kept(kept) {}
     Room<SumState> states;
     Room<SpanSum> spans;
     Room<Partial> partials;
@@ -90,11 +48,16 @@ class Softmax {
     Room<char> bytes, kept;
   };
 
+  // A thread's room stays below 1 MiB however many spans a row has.
+  static size_t most_rows(const Plan& plan) {
+    return std::max<size_t>(1, ((size_t)512 << 10) / (plan.spans * sizeof(SpanSum)));
+  }
+
   void some_rows(size_t from, size_t to, Worker& w) {
     if (!plan_.staged && plan_.spans == 1 && !request_.log && !request_.lengths &&
         !request_.temperatures && rows_are_equally_spaced()) {
       table_.softmax_rows({rows_.x(from), rows_.y(from), row_step(&Axis::x), row_step(&Axis::y),
-                           to - from, rows_.vocab(), rows_.inverse(from), w.kept.get(),
+                           to - from, rows_.vocab(), rows_.temperature(from), w.kept.get(),
                            plan_.streaming && w.kept.get()});
       return;
     }
@@ -146,8 +109,8 @@ class Softmax {
 
   void sum_span(size_t row, size_t n, size_t span, Worker& w, SpanSum* sums, Partial* partials) {
     for (size_t r = 0; r < n; r++) {
-      if (request_.log) table_.start_rest(&w.states[slot(r)], rows_.inverse(row + r), false);
-      else table_.start(&w.states[slot(r)], rows_.inverse(row + r));
+      if (request_.log) table_.start_rest(&w.states[slot(r)], rows_.temperature(row + r), false);
+      else table_.start(&w.states[slot(r)], rows_.temperature(row + r));
     }
     if (!plan_.staged) {
       size_t from = begin(span, row), m = end(span, row) - from;
@@ -181,13 +144,14 @@ class Softmax {
       else write_in_place(row, first, last, w, sums);
       return;
     }
-    RowSums of[kNeighbours];
+    WholeSum sum[kNeighbours];
     Partial whole[kNeighbours];
     bool good[kNeighbours];
     for (size_t r = 0; r < n; r++) {
-      of[r] = {sums ? sums + r * plan_.spans : nullptr, plan_.spans, {}, 0};
-      whole[r] = request_.log ? merged(partials + r * plan_.spans, rows_.inverse(row + r)) : Partial{0};
-      good[r] = request_.log ? !has_no_probabilities(whole[r]) : of[r].finish(rows_.inverse(row + r));
+      Temperature t = rows_.temperature(row + r);
+      if (request_.log) whole[r] = merged(partials + r * plan_.spans, t);
+      else sum[r] = WholeSum(sums + r * plan_.spans, plan_.spans, t);
+      good[r] = request_.log ? !has_no_probabilities(whole[r]) : !sum[r].has_no_probabilities();
     }
     size_t step = rows_.block(n);
     for (size_t span = first; span < last; span++) {
@@ -196,23 +160,23 @@ class Softmax {
         for (size_t r = 0; r < n; r++) {
           size_t m = std::min(step, stop - at);
           if (!good[r]) table_.fill(w.buffer.get(), m, kNaN);
-          else block(row + r, span, at, m, w, of[r], whole[r]);
+          else block(row + r, span, at, m, w, sums + r * plan_.spans, sum[r], whole[r]);
           rows_.unstage(row + r, at, m, w.buffer.get(), w.bytes.get());
         }
     }
   }
 
   // Results of one staged block, in the worker's buffer.
-  void block(size_t row, size_t span, size_t at, size_t n, Worker& w, const RowSums& sums,
-             const Partial& whole) {
+  void block(size_t row, size_t span, size_t at, size_t n, Worker& w, const SpanSum* spans,
+             const WholeSum& all, const Partial& whole) {
     C* buffer = w.buffer.get();
     size_t inside = std::min(n, std::max(at, rows_.length(row)) - at);
-    double inverse = rows_.inverse(row);
+    Temperature t = rows_.temperature(row);
     rows_.stage(row, at, inside, buffer, w.bytes.get());
     if (request_.log) {
-      table_.log_shift(buffer, buffer, inside, whole.m, inverse, log_sum(whole), false);
+      table_.log_shift(buffer, buffer, inside, whole.m, t, log_sum(whole), false);
     } else {
-      const SpanSum& sum = sums.spans[span];
+      const SpanSum& sum = spans[span];
       size_t base = span * plan_.span_columns;
       for (size_t i = 0; i < inside;) {
         int s = segment_of(sum, at + i - base);
@@ -220,23 +184,23 @@ class Softmax {
         to = std::min(to, inside);
         if (sum.empty) table_.fill(buffer + i, to - i, 0);
         else
-          table_.exp_scale(buffer + i, buffer + i, to - i, sum.segment[s].reference, inverse,
-                           sums.factor(sum.segment[s], inverse));
+          table_.exp_scale(buffer + i, buffer + i, to - i, sum.segment[s].reference, t,
+                           all.factor(sum.segment[s], t));
         i = to;
       }
     }
     table_.fill(buffer + inside, n - inside, request_.log ? -kInf : 0);
   }
 
-  Partial merged(const Partial* partials, double inverse) const {
+  Partial merged(const Partial* partials, const Temperature& t) const {
     Partial whole = partials[0];
-    for (size_t s = 1; s < plan_.spans; s++) whole = merge(whole, partials[s], inverse);
+    for (size_t s = 1; s < plan_.spans; s++) whole = merge(whole, partials[s], t);
     return whole;
   }
 
   void write_log(size_t row, size_t first, size_t last, Worker&, const Partial* partials) {
-    double inverse = rows_.inverse(row);
-    Partial whole = merged(partials, inverse);
+    Temperature t = rows_.temperature(row);
+    Partial whole = merged(partials, t);
     size_t from = begin(first, row), to = end(last - 1, row);
     char* y = rows_.y(row);
     if (has_no_probabilities(whole)) {
@@ -244,14 +208,14 @@ class Softmax {
       return;
     }
     table_.log_shift(rows_.x(row) + from * rows_.item(), y + from * rows_.item(), to - from, whole.m,
-                     inverse, log_sum(whole), plan_.streaming);
+                     t, log_sum(whole), plan_.streaming);
     fill_rest(row, first, last, -kInf);
   }
 
   void write_in_place(size_t row, size_t first, size_t last, Worker& w, SpanSum* sums) {
-    RowSums all{sums, plan_.spans, {}, 0};
-    double inverse = rows_.inverse(row);
-    if (!all.finish(inverse)) {
+    Temperature t = rows_.temperature(row);
+    WholeSum all(sums, plan_.spans, t);
+    if (all.has_no_probabilities()) {
       fill_span(row, first, last, kNaN);
       return;
     }
@@ -266,12 +230,12 @@ class Softmax {
       for (int s = 0; s < sum.segments; s++) {
         size_t from = base + sum.segment[s].column;
         size_t to = s + 1 < sum.segments ? base + sum.segment[s + 1].column : stop;
-        double factor = all.factor(sum.segment[s], inverse);
+        Scaled factor = all.factor(sum.segment[s], t);
         char* y = rows_.y(row) + from * rows_.item();
         if (kept) table_.scale(kept + from, y, to - from, factor, plan_.streaming && keep_);
         else
           table_.exp_scale(rows_.x(row) + from * rows_.item(), y, to - from,
-                           sum.segment[s].reference, inverse, factor);
+                           sum.segment[s].reference, t, factor);
       }
     }
     fill_rest(row, first, last, 0);

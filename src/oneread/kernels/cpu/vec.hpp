@@ -58,7 +58,12 @@ struct Vec : Types<C> {
   // W numbers in double: what sums are folded into. For C = double it is F itself.
   using Wide __attribute__((vector_size(W * 8))) = double;
 
-  static ONEREAD_INLINE F set(C a) { return F{} + a; }
+  // Not F{} + a: adding would flush a subnormal a.
+  static ONEREAD_INLINE F set(C a) { return set_lanes(a, std::make_index_sequence<W>{}); }
+  template <size_t... Lane>
+  static ONEREAD_INLINE F set_lanes(C a, std::index_sequence<Lane...>) {
+    return F{((void)Lane, a)...};
+  }
   static ONEREAD_INLINE F load(const C* p) {
     F v;
     __builtin_memcpy(&v, p, sizeof v);
@@ -85,6 +90,20 @@ struct Vec : Types<C> {
       return (F)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #else
     return a * b + c;  // two roundings: x86-64-v2 has no fused multiply-add
+#endif
+  }
+
+  // a * b - p for p = a * b rounded; without FMA by Dekker's splitting, for |a| and |b| whose
+  // products with 2^27 are finite.
+  static ONEREAD_INLINE F product_error(F a, F b, F p) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return fma(a, b, -p);
+#else
+    F splitter = set((C)((1 << (sizeof(C) == 4 ? 12 : 27)) + 1));
+    F c = a * splitter, a_high = c - (c - a), a_low = a - a_high;
+    c = b * splitter;
+    F b_high = c - (c - b), b_low = b - b_high;
+    return ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low;
 #endif
   }
 
