@@ -1,0 +1,94 @@
+"""Read the logits once, get everything.
+
+Knows the names of the public functions and where they live; loads them when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oneread.ops._kernel import explain, kernels, warm
+    from oneread.ops.logsumexp import logsumexp
+    from oneread.ops.read import read
+    from oneread.ops.softmax import log_softmax, softmax
+    from oneread.ops.state import State
+    from oneread.ops.topk import softmax_topk, top_k
+    from oneread.runtime.cpu import get_threads, last_kernel, set_threads
+    from oneread.spec import (
+        AxisError,
+        BackendUnavailableError,
+        DtypeError,
+        Explanation,
+        KernelCompileError,
+        KernelRecord,
+        OneReadError,
+        Read,
+        ShapeError,
+        SoftmaxTopK,
+        TopK,
+    )
+
+    __version__: str
+
+_HOMES = {
+    "oneread.ops._kernel": ("explain", "kernels", "warm"),
+    "oneread.ops.logsumexp": ("logsumexp",),
+    "oneread.ops.read": ("read",),
+    "oneread.ops.softmax": ("log_softmax", "softmax"),
+    "oneread.ops.state": ("State",),
+    "oneread.ops.topk": ("softmax_topk", "top_k"),
+    "oneread.runtime.cpu": ("get_threads", "last_kernel", "set_threads"),
+    "oneread.spec": (
+        "AxisError", "BackendUnavailableError", "DtypeError", "Explanation", "KernelCompileError",
+        "KernelRecord", "OneReadError", "Read", "ShapeError", "SoftmaxTopK", "TopK",
+    ),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AxisError",
+    "BackendUnavailableError",
+    "DtypeError",
+    "Explanation",
+    "KernelCompileError",
+    "KernelRecord",
+    "OneReadError",
+    "Read",
+    "ShapeError",
+    "SoftmaxTopK",
+    "State",
+    "TopK",
+    "__version__",
+    "explain",
+    "get_threads",
+    "kernels",
+    "last_kernel",
+    "log_softmax",
+    "logsumexp",
+    "read",
+    "set_threads",
+    "softmax",
+    "softmax_topk",
+    "top_k",
+    "warm",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("oneread")
+    elif name in _HOME_OF:
+        from importlib import import_module
+
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'oneread' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,84 @@
+"""Which backend an array belongs to, found by its type.
+
+Knows no array library but NumPy: another one is asked only when somebody has imported it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from oneread.backends import numpy_
+from oneread.backends.base import Backend, Memory
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_torch: Any = None
+
+
+def torch_backend() -> Any:
+    """Return the backend of PyTorch, or None as long as nobody has imported torch."""
+    return _torch or _seen_torch()
+
+
+def _seen_torch() -> Any:
+    global _torch
+    library = sys.modules.get("torch")
+    if library is None or not hasattr(library, "compile"):  # absent, or half imported elsewhere
+        return None
+    from oneread.backends import torch_
+
+    _torch = torch_
+    return torch_
+
+
+def find(x: Any) -> Backend:
+    """Return the backend of `x`; what is of no known library belongs to NumPy."""
+    if isinstance(x, np.ndarray):
+        return numpy_
+    torch_ = torch_backend()
+    if torch_ is not None and torch_.owns(x):
+        return torch_  # type: ignore[no-any-return]
+    return numpy_
+
+
+def by_name(name: str) -> Backend | None:
+    """Return the backend with that name, or None when nobody has imported its library."""
+    if name == numpy_.NAME:
+        return numpy_
+    torch_ = torch_backend()
+    return torch_ if torch_ is not None and name == torch_.NAME else None
+
+
+def view(x: Any, role: str) -> Memory:
+    """Return the memory of an argument of any library."""
+    return find(x).view(x, role)
+
+
+def in_graph(x: Any) -> bool:
+    """Whether `x` is a tensor whose library must see the call: see `torch_.dispatched`."""
+    torch_ = torch_backend()
+    return torch_ is not None and torch_.owns(x) and torch_.dispatched(x)
+
+
+def outside_graphs(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function run as it is while torch captures a graph, which must not hold its NumPy."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        torch_ = torch_backend()
+        if torch_ is not None and torch_.is_compiling():
+            from oneread.backends import torch_untraced
+
+            result: R = torch_untraced.run(function, args, kwargs)
+            return result
+        return function(*args, **kwargs)
+
+    # Code of its own: torch.compile keeps what it knows by code, and gives up after a few variants.
+    call.__code__ = call.__code__.replace(co_name=function.__name__)
+    return call

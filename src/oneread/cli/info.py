@@ -1,0 +1,141 @@
+"""`oneread info`: what this installation can do on this machine, and why something is off."""
+
+import json
+import os
+import platform
+from importlib import metadata
+from typing import Annotated, Any
+
+import typer
+
+from oneread.cli._console import FAILURE, fail, say, styled
+from oneread.spec import OneReadError
+
+HELP = """Show version, instruction set, threads, libraries.
+
+Also says which backends are on, and why the others are off.
+"""
+
+_LIBRARIES = ("numpy", "torch", "ml_dtypes", "scipy", "cupy", "jax", "onnxruntime")
+
+#: Distributions under other names that bring the same library.
+_ALIASES = {
+    "cupy": ("cupy-cuda12x", "cupy-cuda13x"),
+    "onnxruntime": ("onnxruntime-gpu",),
+}
+
+
+def info(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Print the facts of this installation."""
+    facts = gather()
+    if as_json:
+        say(json.dumps(facts))
+    else:
+        _show(facts)
+    if "error" in facts["native"]:
+        raise fail(facts["native"]["error"], FAILURE)
+
+
+def gather() -> dict[str, Any]:
+    """Collect the facts without importing any of the libraries."""
+    from oneread.cli.main import version
+
+    libraries = {name: _version(name) for name in _LIBRARIES}
+    return {
+        "version": version(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu_name(),
+        "cores": os.cpu_count(),
+        "native": _native(),
+        "environment": {
+            name: os.environ[name] for name in ("ONEREAD_ISA", "ONEREAD_THREADS")
+            if name in os.environ
+        },
+        "libraries": libraries,
+        "backends": _backends(libraries),
+    }  # fmt: skip
+
+
+def _version(name: str) -> str | None:
+    for distribution in (name, *_ALIASES.get(name, ())):
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def _native() -> dict[str, Any]:
+    """Return what the native module says of itself, or why it does not load."""
+    try:
+        from oneread.runtime import _native, cpu
+    except OneReadError as error:  # no native module, or a wish of the environment that fails
+        return {"error": str(error)}
+    return {
+        "isa": _native.isa(),
+        "supported_isas": list(_native.supported_isas()),
+        "compiled_isas": list(_native.compiled_isas()),
+        "threads": cpu.get_threads(),
+        "build": dict(_native.build_info()),
+    }
+
+
+def _backends(libraries: dict[str, str | None]) -> dict[str, dict[str, Any]]:
+    """Say for each backend whether it is on, and why."""
+    torch, half = libraries["torch"], libraries["ml_dtypes"]
+    only_cpu = "this version computes on a CPU"
+    return {
+        "numpy": {"on": True, "why": "arrays on a CPU"},
+        "numpy bfloat16": {
+            "on": half is not None,
+            "why": "ml_dtypes arrays" if half else "ml_dtypes is not installed",
+        },
+        "torch": {
+            "on": torch is not None,
+            "why": "CPU tensors" if torch else "not installed: pip install 'oneread[torch]'",
+        },
+        "cuda": {"on": False, "why": only_cpu},
+        "cupy": {"on": False, "why": only_cpu},
+        "jax": {"on": False, "why": "arrays come in as NumPy's; no backend of its own"},
+    }
+
+
+def _show(facts: dict[str, Any]) -> None:
+    native = facts["native"]
+    say(styled(f"oneread {facts['version']}", "bold"))
+    _line("python", f"{facts['python']} on {facts['platform']}")
+    _line("cpu", f"{facts['cpu']}, {facts['cores']} cores")
+    if "error" not in native:
+        _line("instructions", f"{native['isa']} in use")
+        _line("", f"this machine runs {', '.join(native['supported_isas'])}")
+        _line("", f"this build has {', '.join(native['compiled_isas'])}")
+        _line("threads", str(native["threads"]))
+        _line("built by", ", ".join(native["build"].values()))
+    for name, value in facts["environment"].items():
+        _line(name, value)
+    seen = [f"{name} {value}" for name, value in facts["libraries"].items() if value]
+    missing = [name for name, value in facts["libraries"].items() if not value]
+    _line("libraries", ", ".join(seen))
+    if missing:
+        _line("not installed", ", ".join(missing))
+    for i, (name, state) in enumerate(facts["backends"].items()):
+        switch = styled("on ", "green") if state["on"] else styled("off", "red")
+        _line("backends" if i == 0 else "", f"{switch} {name}: {state['why']}")
+
+
+def _line(head: str, text: str) -> None:
+    say(f"{head:<15} {text}")

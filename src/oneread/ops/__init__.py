@@ -1,0 +1,4 @@
+"""The public functions: check the arguments, choose a backend, call a kernel.
+
+Knows nothing of pointers, streams or instruction sets.
+"""

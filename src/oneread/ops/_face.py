@@ -1,0 +1,163 @@
+"""The one way that every op goes: check, plan the outputs, run, hand back.
+
+Knows no op's maths. A `Plan` is pure description, so that a graph can be captured, a call
+explained and memory predicted without running anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oneread.backends import find
+from oneread.ops._arguments import DEFAULTS, Call, Options, Source, source_of
+from oneread.ops._output import (
+    Slot,
+    buffer,
+    by_field,
+    converted,
+    finished,
+    operand,
+    refuse_overlap,
+    target,
+)
+from oneread.runtime import cpu
+from oneread.spec import ShapeError
+
+#: Outputs of the native `reduce`, in its order.
+FIELDS: Final = (
+    "lse", "max", "argmax", "values", "indices", "scores", "selected", "rank", "entropy", "sum_p2",
+    "state_m", "state_r", "state_s1", "state_s2",
+)  # fmt: skip
+
+#: What the native module's scores are; with `WINNERS` added, over the k winners alone.
+LOGIT, PROB, LOGPROB, WINNERS = 0, 1, 2, 2
+
+
+class Plan(NamedTuple):
+    """What a call will write, by the name of the result's field."""
+
+    slots: dict[str, Slot]
+    result: Any = None
+    """The named tuple of the results; None when there is a single one."""
+    kind: int = 0
+    """What the kernel's scores are."""
+    select: NDArray[Any] | None = None
+    top_k: int = 0
+
+
+class Op(NamedTuple):
+    """How an op is done."""
+
+    name: str
+    plan: Callable[..., Plan]
+    """From a call, a dtype and the op's own arguments to what will be written."""
+    run: Callable[[Call, Plan, Any], Any]
+    """From a call, a plan and `out` to the result."""
+
+
+#: Calls without options and their plans, which follow from shapes and types alone.
+_KEPT: dict[Any, tuple[Call, Plan]] = {}
+_KEPT_MOST: Final = 1024
+
+
+def run_op(
+    op: Op, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
+) -> Any:
+    """Run an op; `own` are the arguments that it alone has, `options` those that all have."""
+    if type(x) is not np.ndarray and find.in_graph(x):
+        from oneread.ops import _graph
+
+        return _graph.call(op.name, x, axis, dtype, out, own, options)
+    return _run(op, x, axis, dtype, out, own, options)
+
+
+@find.outside_graphs
+def _run(
+    op: Op, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
+) -> Any:
+    source = source_of(x)
+    if options is DEFAULTS:
+        call, plan = _recalled(op, source, axis, dtype, own)
+    else:
+        call = Call(op.name, source, axis, options)
+        plan = op.plan(call, dtype, **own)
+    return op.run(call, plan, out)
+
+
+def _recalled(
+    op: Op, source: Source, axis: Any, dtype: Any, own: dict[str, Any]
+) -> tuple[Call, Plan]:
+    """Return a call without options and its plan, looked up when one like it was made before."""
+    # The types belong to the key: True equals 1 and is no k.
+    values = (axis, dtype, *own.values())
+    key: Any = (op.name, source.shape, source.dtype, values, tuple(map(type, values)))
+    try:
+        kept = _KEPT.get(key)
+    except TypeError:  # an array among the arguments
+        kept = key = None
+    if kept is not None:
+        return kept[0].again(source), kept[1]
+    call = Call(op.name, source, axis)
+    plan = op.plan(call, dtype, **own)
+    if key is not None and plan.select is None:
+        if len(_KEPT) >= _KEPT_MOST:
+            _KEPT.clear()
+        _KEPT[key] = call.again(source._replace(x=None, view=None)), plan
+    return call, plan
+
+
+def run_reduce(call: Call, plan: Plan, out: Any) -> Any:
+    """Read each row once and return what was asked for."""
+    slots, result = plan.slots, plan.result
+    if out is None:
+        memory = {name: buffer(call, slot) for name, slot in slots.items()}
+        _reduce(call, plan, memory)
+        made = {name: finished(call, slot, memory[name]) for name, slot in slots.items()}
+    else:
+        made = _given(plan, out)
+        _reduce_into(call, plan, made)
+    if result is None:
+        return next(iter(made.values()))
+    return out if isinstance(out, result) else result(**made)
+
+
+def _reduce(call: Call, plan: Plan, memory: dict[str, NDArray[Any]]) -> None:
+    written = {slot.field: operand(slot, memory[name]) for name, slot in plan.slots.items()}
+    try:
+        cpu.native.reduce(
+            call.operand, call.axes, call.where, call.lengths, call.temperature, call.threads,
+            call.kernel, call.op, plan.kind, plan.select, None, tuple(map(written.get, FIELDS)),
+        )  # fmt: skip
+    except ValueError as error:  # a kernel was asked for that cannot do this
+        raise ShapeError(str(error)) from None
+
+
+def _reduce_into(call: Call, plan: Plan, given: dict[str, Any]) -> None:
+    """Fill the arrays that the caller gave: in place where the kernel can write them."""
+    targets: dict[str, NDArray[Any]] = {}
+    memory: dict[str, NDArray[Any]] = {}
+    for name, slot in plan.slots.items():
+        role = "out" if plan.result is None else f"out.{name}"
+        array = target(call, slot, role, given[name])
+        for other, taken in targets.items():
+            refuse_overlap(role, array, f"out.{other}", taken)
+        targets[name] = array
+        direct = slot.dtype == slot.kernel_dtype and array.flags.carray
+        memory[name] = array if direct else buffer(call, slot)
+    _reduce(call, plan, memory)
+    for name, slot in plan.slots.items():
+        if memory[name] is not targets[name]:
+            targets[name][...] = converted(slot, memory[name])
+        call.backend.written(given[name])
+
+
+def _given(plan: Plan, out: Any) -> dict[str, Any]:
+    asked = tuple(plan.slots)
+    if plan.result is None:
+        return {asked[0]: out}
+    given = by_field(out, plan.result._fields, asked)
+    return {name: given[name] for name in asked}

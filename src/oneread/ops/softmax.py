@@ -1,0 +1,249 @@
+"""softmax and log_softmax: a result as long as the row.
+
+Knows nothing of the other ops.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from oneread.backends import find
+from oneread.ops._arguments import Call, float_dtype, options_of
+from oneread.ops._face import Op, Plan, run_op
+from oneread.ops._output import Slot, row_output
+from oneread.runtime import cpu
+
+_FLOATS: Final = frozenset(np.dtype(name) for name in ("float16", "float32", "float64"))
+_LAST_AXIS: Final = tuple((ndim - 1,) for ndim in range(65))
+
+
+def softmax(
+    x: Any,
+    axis: Any = -1,
+    *,
+    where: Any = None,
+    lengths: Any = None,
+    temperature: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    workspace: None = None,
+    threads: int | None = None,
+    kernel: str | None = None,
+    deterministic: str | None = None,
+) -> Any:
+    """Return the probabilities of each row.
+
+    Parameters
+    ----------
+    x : array, any shape, bool|int|float16|bfloat16|float32|float64
+        Logits: NumPy, PyTorch on a CPU, a list, or anything NumPy can see. Any strides and byte
+        order; read-only memory is fine.
+    axis : int, tuple of int or None, default -1
+        Axes that make up a row. None: all of them, in C order.
+    where : array of bool, optional
+        Broadcasts to the shape of `x`. False acts exactly as -inf, also over a NaN.
+    lengths : array of int, optional
+        One a row, broadcast to the shape of `x` without the axis, with a single axis or None.
+        Columns at or beyond it act as -inf and are never read.
+    temperature : float or array of float, optional
+        What the logits are divided by, after the maximum is subtracted: finite and above 0, one
+        number or one a row.
+    dtype : str or dtype, optional
+        Result type: float16, bfloat16, float32 or float64. Default: the input's; for integers
+        what they are converted to, float32 (up to 16 bits) or float64.
+    out : array, optional
+        Where to write: the result's shape and type, any strides. It may be `x` itself; it must
+        not share other memory with an input.
+    workspace : None
+        A call on a CPU takes none.
+    threads : int, optional
+        At least 1; default `get_threads()`.
+    kernel : {'online'}, optional
+        Which algorithm to run. None chooses.
+    deterministic : {'run', 'batch'}, optional
+        Both hold on a CPU: a row's bits depend on that row alone.
+
+    Returns
+    -------
+    array
+        Same shape and library as `x`; `out` itself when it is given.
+
+    Raises
+    ------
+    AxisError
+        If `axis` is not an axis of `x`.
+    ShapeError
+        If a shape or the value of an option does not fit; the message says what does.
+    DtypeError
+        If `x` or an option is of a type that is not computed: complex, strings, masked arrays.
+    BackendUnavailableError
+        If `x` lies on a GPU, or is a tensor that requires a gradient while gradients are on.
+
+    Notes
+    -----
+    ``y = exp((x - m) / temperature) / d`` with m the row's maximum and d the sum of the
+    exponentials [1]_. 2 loads and 1 store an element. 16-bit input is computed and summed in
+    float32. Maximum error 8 ulp beyond twice that of the plain formula, for rows of up to
+    2,000,000 columns; results below the normal range may be 0.
+
+    A row of -inf only, a row with +inf and a row with NaN are NaN; single -inf entries are exact
+    zeros. An empty axis gives an empty result, a number without axes 1.0.
+
+    References
+    ----------
+    .. [1] M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018,
+       Algorithm 3.
+
+    Examples
+    --------
+    >>> import numpy as np, oneread
+    >>> y = oneread.softmax(np.array([[0.0, 1.0, -np.inf]]))
+    >>> print(y.round(4))
+    [[0.2689 0.7311 0.    ]]
+    """
+    if (
+        where is None and lengths is None and temperature is None and dtype is None
+        and workspace is None and threads is None and kernel is None and deterministic is None
+        and type(axis) is int and axis == -1
+    ):  # fmt: skip
+        y = _default_call(x, out, False)
+        if y is not None:
+            return y
+    options = options_of(where, lengths, temperature, workspace, threads, kernel, deterministic)
+    return run_op(SOFTMAX, x, axis, dtype, out, {}, options)
+
+
+def log_softmax(
+    x: Any,
+    axis: Any = -1,
+    *,
+    where: Any = None,
+    lengths: Any = None,
+    temperature: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    workspace: None = None,
+    threads: int | None = None,
+    kernel: str | None = None,
+    deterministic: str | None = None,
+) -> Any:
+    """Return the log-probabilities of each row.
+
+    Parameters
+    ----------
+    x : array, any shape, bool|int|float16|bfloat16|float32|float64
+        Logits, as in `softmax`.
+    axis : int, tuple of int or None, default -1
+        Axes that make up a row. None: all of them, in C order.
+    where, lengths, temperature : array, optional
+        As in `softmax`.
+    dtype : str or dtype, optional
+        As in `softmax`.
+    out : array, optional
+        As in `softmax`.
+    workspace, threads, kernel, deterministic : optional
+        As in `softmax`.
+
+    Returns
+    -------
+    array
+        Same shape and library as `x`, in its type; `out` itself when it is given.
+
+    Raises
+    ------
+    AxisError, ShapeError, DtypeError, BackendUnavailableError
+        As in `softmax`.
+
+    Notes
+    -----
+    ``y = (x - m) / temperature - log1p(r)`` with m the row's maximum and r the sum of
+    ``exp((x - m) / temperature)`` over all columns but the one that holds it [1]_: the maximum
+    never enters the sum, so a log-probability near 0 keeps its digits (2 ulp for every gap from
+    1 to 87). 2 loads and 1 store an element.
+
+    A row of -inf only, a row with +inf and a row with NaN are NaN; single -inf entries stay -inf.
+    An empty axis gives an empty result, a number without axes 0.0.
+
+    References
+    ----------
+    .. [1] M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018,
+       Algorithm 3.
+
+    Examples
+    --------
+    >>> import numpy as np, oneread
+    >>> y = oneread.log_softmax(np.array([20.0, 0.0]))
+    >>> print(f"{y[0]:.3e} {y[1]:.3f}")
+    -2.061e-09 -20.000
+    """
+    if (
+        where is None and lengths is None and temperature is None and dtype is None
+        and workspace is None and threads is None and kernel is None and deterministic is None
+        and type(axis) is int and axis == -1
+    ):  # fmt: skip
+        y = _default_call(x, out, True)
+        if y is not None:
+            return y
+    options = options_of(where, lengths, temperature, workspace, threads, kernel, deterministic)
+    return run_op(LOG_SOFTMAX, x, axis, dtype, out, {}, options)
+
+
+def _default_call(x: Any, out: Any, log: bool) -> Any | None:
+    """Run the common case with as little Python as possible; None leaves it to the general one."""
+    if type(x) is not np.ndarray:
+        return _default_torch_call(x, out, log)
+    if x.dtype not in _FLOATS or not x.ndim:
+        return None
+    if out is None:
+        y = np.empty_like(x)
+    elif (
+        type(out) is np.ndarray
+        and out.dtype == x.dtype
+        and out.shape == x.shape
+        and out.flags.carray
+        and (out is x or not np.may_share_memory(out, x))
+    ):
+        y = out
+    else:
+        return None
+    cpu.native.softmax(x, y, _LAST_AXIS[x.ndim], log, None, None, None, cpu.threads, out is None)
+    return y
+
+
+def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
+    torch_ = find.torch_backend()
+    pair = torch_ and torch_.plain_pair(x, out)
+    if pair is None:
+        return None
+    x_operand, y_operand, y = pair
+    axis = _LAST_AXIS[len(x_operand[2])]
+    cpu.native.softmax(x_operand, y_operand, axis, log, None, None, None, cpu.threads, out is None)
+    if out is not None:
+        torch_.written(out)
+    return y
+
+
+def plan(call: Call, dtype: Any) -> Plan:
+    """Say what softmax and log_softmax write."""
+    name = float_dtype(dtype, call.float_dtype)
+    return Plan({"y": Slot("y", call.shape, name, name)})
+
+
+def run(call: Call, plan: Plan, out: Any) -> Any:
+    """Write the probabilities of each row, or their logarithms."""
+    dtype = plan.slots["y"].dtype
+    y = row_output(call, dtype, out)
+    cpu.native.softmax(
+        call.operand, y.operand, call.axes, call.op == "log_softmax", call.where, call.lengths,
+        call.temperature, call.threads, out is None,
+    )  # fmt: skip
+    if out is not None:
+        call.backend.written(out)
+        return out
+    return call.backend.wrap(y.array.reshape(call.shape), dtype, call.source.x)
+
+
+SOFTMAX = Op("softmax", plan, run)
+LOG_SOFTMAX = Op("log_softmax", plan, run)

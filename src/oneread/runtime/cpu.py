@@ -1,0 +1,150 @@
+"""The native CPU module, with the instruction set and the threads that were asked for.
+
+Knows nothing of ops or arrays. Importing this module loads the native one, under Python's import
+lock and therefore once; the ops import it when the first of them is used. Two environment
+variables are read then: ``ONEREAD_ISA`` names the instruction set to run, ``ONEREAD_THREADS`` the
+number of threads; unset or empty, the machine decides.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Final, SupportsIndex
+
+from oneread.spec import BackendUnavailableError, DtypeError, KernelRecord, ShapeError
+
+__all__ = [
+    "ISA_VARIABLE",
+    "THREADS_VARIABLE",
+    "check_threads",
+    "get_threads",
+    "last_kernel",
+    "native",
+    "set_threads",
+    "threads",
+]
+
+ISA_VARIABLE: Final = "ONEREAD_ISA"
+THREADS_VARIABLE: Final = "ONEREAD_THREADS"
+
+try:
+    from oneread.runtime import _native as native
+except ImportError as error:
+    raise BackendUnavailableError(
+        f"the native CPU module of oneread cannot be loaded ({error}); reinstall oneread for this "
+        "Python and this machine"
+    ) from error
+
+
+def check_threads(n: SupportsIndex, name: str = "threads") -> int:
+    """Return `n` as an int of at least 1, or raise an error that names it."""
+    if type(n) is not int:
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise DtypeError(f"{name} is {n!r}; an integer of at least 1 is allowed")
+        n = operator.index(n)
+    if n < 1:
+        raise ShapeError(f"{name} is {n}; an integer of at least 1 is allowed")
+    return n
+
+
+def _use_isa(name: str) -> None:
+    try:
+        native.set_isa(name)
+    except ValueError as error:
+        raise BackendUnavailableError(
+            f"{ISA_VARIABLE} asks for {name!r}; this machine can run "
+            f"{', '.join(native.supported_isas())} of the instruction sets in this build "
+            f"({', '.join(native.compiled_isas())}); unset it to use the best"
+        ) from error
+
+
+def _initial_threads() -> int:
+    text = os.environ.get(THREADS_VARIABLE, "").strip()
+    if not text:
+        return native.available_threads()
+    if not (text.isascii() and text.isdigit()):
+        raise ShapeError(f"{THREADS_VARIABLE} is {text!r}; an integer of at least 1 is allowed")
+    return check_threads(int(text), THREADS_VARIABLE)
+
+
+if _isa := os.environ.get(ISA_VARIABLE, "").strip():
+    _use_isa(_isa)
+
+#: Threads that an op uses when it is not told; read by the ops at every call.
+threads: int = _initial_threads()
+
+
+def set_threads(n: SupportsIndex | None) -> None:
+    """Set how many threads the ops use from now on, in every thread of this process.
+
+    Parameters
+    ----------
+    n : int or None
+        At least 1. None asks the machine again: the smaller of the CPU affinity and the cgroup
+        quota.
+
+    Raises
+    ------
+    DtypeError
+        If `n` is not an integer.
+    ShapeError
+        If `n` is below 1.
+
+    Notes
+    -----
+    ``threads=`` of an op comes before this, and this before the environment variable
+    ``ONEREAD_THREADS``. Results do not depend on it: a row's bits are the same under any number
+    of threads.
+
+    Examples
+    --------
+    >>> import oneread
+    >>> oneread.set_threads(1)
+    >>> oneread.get_threads()
+    1
+    >>> oneread.set_threads(None)
+    """
+    global threads
+    threads = native.available_threads() if n is None else check_threads(n)
+
+
+def get_threads() -> int:
+    """Return how many threads an op uses when it is not told.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Examples
+    --------
+    >>> import oneread
+    >>> oneread.get_threads() >= 1
+    True
+    """
+    return threads
+
+
+def last_kernel() -> KernelRecord | None:
+    """Return which kernel ran last in the calling thread.
+
+    Returns
+    -------
+    KernelRecord or None
+        Its name, instruction set, element type, layout, threads, spans and stores; None before
+        the first op of this thread.
+
+    Notes
+    -----
+    One record a thread: an op that another thread runs does not change it.
+
+    Examples
+    --------
+    >>> import numpy as np, oneread
+    >>> y = oneread.softmax(np.zeros((2, 3), np.float32))
+    >>> oneread.last_kernel().name
+    'online_softmax'
+    """
+    last = native.last_kernel()
+    return None if last is None else KernelRecord(*last)

@@ -1,0 +1,62 @@
+"""What importing loads and costs, each seen in a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+
+#: Libraries that may be installed and must not be loaded before they are asked for.
+HEAVY = ("torch", "cupy", "jax", "cuda", "scipy", "ml_dtypes", "typer", "rich")
+MAXIMUM_MS = 30.0
+RUNS = 9
+
+
+def run(code: str) -> str:
+    """Return what a fresh interpreter prints, outside of the checkout."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the top-level modules that some code adds to those of a bare interpreter."""
+    added = "import sys, json\nbefore = set(sys.modules)\n" + code + "\n"
+    added += "print(json.dumps(sorted({m.split('.')[0] for m in set(sys.modules) - before})))"
+    return set(json.loads(run(added)))
+
+
+def test_import_loads_no_array_library_but_numpy() -> None:
+    assert not loaded_by("import oneread") & set(HEAVY)
+
+
+def test_using_an_op_loads_no_array_library_but_numpy() -> None:
+    code = "import numpy, oneread\noneread.softmax(numpy.zeros(3, 'f4'))\noneread.State"
+    assert not loaded_by(code) & set(HEAVY)
+
+
+def test_spec_loads_the_standard_library_only() -> None:
+    added = loaded_by("import oneread.spec")
+    assert added - set(sys.stdlib_module_names) == {"oneread"}
+
+
+def test_every_public_name_resolves() -> None:
+    code = "import oneread\nfor name in oneread.__all__: getattr(oneread, name)\nprint('all')"
+    assert run(code) == "all\n"
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    code = "import oneread\ntry:\n    oneread.nothing\nexcept AttributeError as e:\n    print(e)"
+    assert "nothing" in run(code)
+
+
+def test_import_costs_less_than_30_ms_over_numpy() -> None:
+    # Processor time, not wall time: what else runs on the machine is not our cost. All ops are
+    # loaded too; only `__version__` costs more, since Python's own metadata reader is large.
+    code = (
+        "import time, numpy\nstart = time.process_time()\nimport oneread\n"
+        "[getattr(oneread, name) for name in oneread.__all__ if name != '__version__']\n"
+        "print((time.process_time() - start) * 1e3)"
+    )
+    times = [float(run(code)) for _ in range(RUNS)]
+    assert statistics.median(times) < MAXIMUM_MS, times

@@ -1,0 +1,145 @@
+"""The bits of a row do not depend on where they are written, or whether past the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import oneread
+from oneread.spec import FLOAT_DTYPES, OPS
+
+Array = NDArray[Any]
+Everything = Callable[..., Any]
+
+VOCABS = (1, 5, 100, 1000, 32768, 32769, 100_003, 300_001)
+#: Outputs from this size on, when they are given, are stored past the caches.
+STREAMING_BYTES = 64 << 20
+
+each_row_op = pytest.mark.parametrize("op", [n for n, spec in OPS.items() if spec.row_output])
+each_small_op = pytest.mark.parametrize("op", [n for n, spec in OPS.items() if not spec.row_output])
+each_dtype = pytest.mark.parametrize("dtype", FLOAT_DTYPES)
+each_vocab = pytest.mark.parametrize("vocab", VOCABS)
+
+
+@each_vocab
+@each_dtype
+@each_row_op
+def test_bits_do_not_depend_on_out(
+    op: str, dtype: str, vocab: int, alone: Any, memory: Any
+) -> None:
+    key, x = (op, dtype, vocab), alone.logits(dtype, vocab)
+    run = getattr(oneread, op)
+    outs = [
+        ("at a line", memory.empty(x.shape, x.dtype, 0), "rows"),
+        ("one element behind a line", memory.empty(x.shape, x.dtype, x.itemsize), "rows"),
+        ("one byte behind a line", memory.empty(x.shape, x.dtype, 1), "staged"),
+        *memory.strided(x),
+    ]
+    for how, out, layout in outs:
+        for threads in (1, 2, 8):
+            got = run(x, out=out, threads=threads)
+            assert got is out
+            alone.check(got, key, f"out {how}, {threads} threads", layout)
+
+
+@each_vocab
+@each_dtype
+@each_row_op
+def test_bits_are_the_same_in_place(
+    op: str, dtype: str, vocab: int, alone: Any, memory: Any
+) -> None:
+    key, x = (op, dtype, vocab), alone.logits(dtype, vocab)
+    for threads in (1, 2, 3, 8):
+        copies = [
+            ("one element behind a line", memory.moved(x, x.itemsize), "rows"),
+            ("one byte behind a line", memory.moved(x, 1), "staged"),
+            *memory.strided(x),
+        ]
+        for how, mine, layout in copies:
+            got = getattr(oneread, op)(mine, out=mine, threads=threads)
+            alone.check(got, key, f"in place, {how}, {threads} threads", layout)
+
+
+@each_dtype
+@each_row_op
+def test_bits_of_a_long_row_in_place_do_not_depend_on_threads(
+    op: str, dtype: str, alone: Any, memory: Any
+) -> None:
+    x = alone.logits(dtype, 100_003)
+    for threads in (1, 2, 8):
+        for step in (1, 2):
+            got = []
+            for row in x:
+                mine = memory.spread(row[None], 1, step)
+                got.append(getattr(oneread, op)(mine, out=mine, threads=threads).copy())
+            alone.check(np.vstack(got), (op, dtype, 100_003), f"{threads} threads, step {step}")
+
+
+@pytest.mark.parametrize("vocab", [100, 32769])
+@each_dtype
+@each_small_op
+def test_bits_of_small_outputs_do_not_depend_on_out(
+    op: str, dtype: str, vocab: int, everything: Everything, alone: Any
+) -> None:
+    def given(like: Array | None, step: int) -> Array | None:
+        if like is None:
+            return None
+        return np.empty((abs(step) * len(like), *like.shape[1:]), like.dtype)[::step]
+
+    x = alone.logits(dtype, vocab)
+    first = everything(op, x)
+    for step in (1, 2, -1):
+        if isinstance(first, tuple):
+            out: Any = type(first)(*(given(field, step) for field in first))
+        else:
+            out = given(first, step)
+        assert everything(op, x, out=out) is out
+        alone.check(out, (op, dtype, vocab), f"out with step {step}")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "vocab", "stores"),
+    [
+        ("float32", 1000, "streaming"),
+        ("float32", 32769, "streaming"),
+        ("float32", 100_003, "streaming"),
+        ("float64", 50_001, "streaming"),
+        ("float16", 100_003, "regular"),
+        ("bfloat16", 1000, "regular"),
+    ],
+)
+@each_row_op
+def test_bits_do_not_depend_on_the_kind_of_store(
+    op: str, dtype: str, vocab: int, stores: str, alone: Any, memory: Any
+) -> None:
+    x = alone.logits(dtype, vocab)
+    times = -(-STREAMING_BYTES // x.nbytes)
+    many = np.tile(x, (times, 1))
+    run, expected = getattr(oneread, op), alone.expected(op, dtype, vocab)
+
+    def check(result: Array, kind: str, how: str) -> None:
+        record = oneread.last_kernel()
+        assert (record.stores, record.layout) == (kind, "rows"), how
+        assert (alone.bits(result).reshape(times, alone.rows, -1) == expected).all(), how
+
+    check(run(many), "regular", "a fresh output")
+    y = memory.empty(many.shape, many.dtype, 0)
+    check(run(many, out=y, threads=1), stores, "an output at a line")
+    y = memory.empty(many.shape, many.dtype, many.itemsize)
+    check(run(many, out=y, threads=2), stores, "an output one element further")
+    check(run(many, out=many), stores, "in place")
+
+
+def test_row_too_long_to_keep_is_stored_through_the_caches(alone: Any) -> None:
+    x = np.tile(alone.logits("float32", 300_001), (10, 1))
+    y = np.empty_like(x)
+    assert x.nbytes >= STREAMING_BYTES
+    got = alone.bits(oneread.softmax(x, out=y)).reshape(10, alone.rows, -1)
+    assert oneread.last_kernel().stores == "regular"
+    assert (got == alone.expected("softmax", "float32", 300_001)).all()
+    oneread.log_softmax(x, out=y)
+    assert oneread.last_kernel().stores == "streaming"

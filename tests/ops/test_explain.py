@@ -1,0 +1,129 @@
+"""explain, kernels and warm: what would run, and making it ready."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneread
+from oneread import BackendUnavailableError, DtypeError, Explanation, ShapeError
+from oneread.spec import OPS
+
+OWN: dict[str, dict[str, Any]] = {"top_k": {"k": 3}, "softmax_topk": {"k": 3}}
+each_op = pytest.mark.parametrize("op", list(OPS))
+
+
+def said(x: Any, op: str = "softmax", **options: Any) -> Explanation:
+    return oneread.explain(x, op, **OWN.get(op, {}), **options)
+
+
+@each_op
+@pytest.mark.parametrize("shape", [(3, 50), (2, 70000), (40, 5000)])
+@pytest.mark.parametrize("layout", ["rows", "columns", "float16"])
+def test_what_is_explained_is_what_runs(op: str, shape: tuple[int, int], layout: str) -> None:
+    x = np.zeros(shape, np.float32)
+    x = {"rows": x, "columns": x.T.copy().T, "float16": x.astype(np.float16)}[layout]
+    plan = said(x, op)
+    getattr(oneread, op)(x, **OWN.get(op, {}))
+    ran = oneread.last_kernel()
+    assert ran is not None
+    assert (plan.kernel, plan.isa, plan.layout, plan.threads, plan.spans, plan.stores) == (
+        ran.name, ran.isa, ran.layout, ran.threads, ran.spans, ran.stores,
+    )  # fmt: skip
+
+
+@each_op
+def test_bytes_follow_the_table(op: str) -> None:
+    x = np.zeros((10, 200), np.float32)
+    spec = OPS[op].kernels[0]
+    plan = said(x, op)
+    assert plan.read_bytes == spec.loads * x.nbytes
+    written = {
+        "softmax": x.nbytes, "log_softmax": x.nbytes, "logsumexp": 40, "read": 80,
+        "top_k": 10 * 3 * (4 + 8), "softmax_topk": 10 * 3 * (4 + 8),
+    }  # fmt: skip
+    assert plan.written_bytes == written[op]
+    assert plan.predicted_ms == pytest.approx(
+        (plan.read_bytes + plan.written_bytes) / plan.copy_gbs / 1e6
+    )
+
+
+def test_a_mask_is_read_too() -> None:
+    x = np.zeros((10, 200), np.float32)
+    plan = said(x, "logsumexp", where=np.ones(200, bool))
+    assert plan.read_bytes == x.nbytes + x.size
+
+
+def test_the_copy_rate_is_measured_once() -> None:
+    x = np.zeros((10, 200), np.float32)
+    assert said(x).copy_gbs == said(x).copy_gbs > 0
+
+
+def test_reasons_name_type_strides_and_masks() -> None:
+    plain = str(said(np.zeros((4, 64), np.float32)))
+    assert "float32 is computed as it is" in plain
+    assert "lie side by side" in plain
+    odd = str(said(np.zeros((64, 4), ">f2").T, lengths=3, kernel="online"))
+    for reason in (
+        "float16 is converted to float32", "8 bytes apart", "byte order: foreign", "was asked for",
+        "those beyond a length not at all", "rows start anywhere",
+    ):  # fmt: skip
+        assert reason in odd
+
+
+def test_explaining_reads_and_writes_no_element() -> None:
+    huge = np.broadcast_to(np.float32(0), (10**6, 10**6))
+    assert said(huge).read_bytes == 8 * 10**12
+    out = np.full((2, 3), 7, np.float32)
+    said(np.zeros((2, 3), np.float32), out=out)
+    assert (out == 7).all()
+
+
+def test_options_are_checked_as_the_op_checks_them() -> None:
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(ShapeError, match="temperature"):
+        said(x, temperature=0)
+    with pytest.raises(TypeError, match="k"):
+        oneread.explain(x, "top_k")
+    with pytest.raises(TypeError, match="nonsense"):
+        said(x, nonsense=1)
+    with pytest.raises(ShapeError, match="op is 'argsort'; softmax, "):
+        said(x, "argsort")
+
+
+def test_tensors_are_explained() -> None:
+    torch = pytest.importorskip("torch", reason="explains a tensor")
+    assert said(torch.zeros(2, 300)).read_bytes == 2 * 2400
+
+
+def test_kernels_are_those_of_the_table_on_this_machine() -> None:
+    kernels = oneread.kernels()
+    assert [k.name for k in kernels] == [k.name for spec in OPS.values() for k in spec.kernels]
+    for kernel in kernels:
+        assert kernel.isas
+        assert kernel.device == "cpu"
+        x = np.zeros((2, 300), np.float32)
+        getattr(oneread, kernel.op)(x, **OWN.get(kernel.op, {}), kernel=kernel.algorithm)
+        ran = oneread.last_kernel()
+        assert ran is not None
+        assert ran.name == kernel.name
+        assert ran.isa in kernel.isas
+
+
+@each_op
+@pytest.mark.parametrize("dtype", ["float32", np.float16, "bfloat16", "int64"])
+def test_warm_takes_what_the_op_takes(op: str, dtype: Any) -> None:
+    oneread.warm(op, (4, 10**9), dtype, **OWN.get(op, {}))
+
+
+def test_warm_refuses_what_the_op_refuses() -> None:
+    with pytest.raises(ShapeError, match="k is 9; 0 to 5"):
+        oneread.warm("top_k", (2, 5), "float32", k=9)
+    with pytest.raises(DtypeError, match="dtype is complex64"):
+        oneread.warm("softmax", (2, 5), "complex64")
+    with pytest.raises(BackendUnavailableError, match="device is 'cuda'"):
+        oneread.warm("softmax", (2, 5), "float32", device="cuda")
+    with pytest.raises(ShapeError, match="op is 'argsort'"):
+        oneread.warm("argsort", (2, 5), "float32")
