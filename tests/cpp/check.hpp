@@ -20,19 +20,19 @@ struct Register {
   Register(const char* name, void (*run)()) { tests().push_back({name, run}); }
 };
 
-#define TEST(name)                             \
-  static void name();                          \
+#define TEST(name)                              \
+  static void name();                           \
   static Register register_##name(#name, name); \
   static void name()
 
-#define CHECK(condition, ...)                                              \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      failures++;                                                          \
-      std::printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);          \
-      std::printf("" __VA_ARGS__);                                         \
-      std::printf("\n");                                                   \
-    }                                                                      \
+#define CHECK(condition, ...)                                     \
+  do {                                                            \
+    if (!(condition)) {                                           \
+      failures++;                                                 \
+      std::printf("%s:%d: %s: ", __FILE__, __LINE__, #condition); \
+      std::printf("" __VA_ARGS__);                                \
+      std::printf("\n");                                          \
+    }                                                             \
   } while (0)
 
 // Distance in units in the last place of T at the truth.

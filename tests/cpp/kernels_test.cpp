@@ -65,7 +65,8 @@ TEST(exp_is_within_one_ulp_with_fma) {
 }
 
 TEST(exp_of_minus_infinity_is_zero_and_of_nan_is_nan) {
-  auto y = exponentials<float>({-INFINITY, NAN, -1e30f, -200, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, NAN}, 0);
+  auto y =
+      exponentials<float>({-INFINITY, NAN, -1e30f, -200, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, NAN}, 0);
   CHECK(y[0] == 0 && !std::signbit(y[0]));
   CHECK(std::isnan(y[1]) && std::isnan(y[15]));
   CHECK(y[2] == 0 && y[3] == 0 && y[4] == 1);
@@ -123,15 +124,17 @@ TEST(half_conversions_round_trip_every_number) {
     k.narrow(wide.data(), back.data(), all.size());
     size_t wrong = 0;
     for (size_t i = 0; i < all.size(); i++)
-      wrong += std::isnan(wide[i]) ? !((back[i] & 0x7fff) > (type == ElementType::f16 ? 0x7c00 : 0x7f80))
-                                   : back[i] != all[i];
+      wrong += std::isnan(wide[i])
+                   ? !((back[i] & 0x7fff) > (type == ElementType::f16 ? 0x7c00 : 0x7f80))
+                   : back[i] != all[i];
     CHECK(wrong == 0, "%zu of 65536", wrong);
   }
 }
 
 TEST(float16_is_rounded_to_nearest_even) {
   const Kernels& k = kernels(ElementType::f16);
-  std::vector<float> x = {65519.f, 65520.f, 1.00048828125f, 1.0014648f, 0x1p-25f, 0x1.8p-25f, 0x1p-24f};
+  std::vector<float> x = {65519.f,  65520.f,    1.00048828125f, 1.0014648f,
+                          0x1p-25f, 0x1.8p-25f, 0x1p-24f};
   std::vector<uint16_t> want = {0x7bff, 0x7c00, 0x3c00, 0x3c02, 0, 1, 1}, got(x.size());
   k.narrow(x.data(), got.data(), x.size());
   for (size_t i = 0; i < x.size(); i++) CHECK(got[i] == want[i], "%g: %#x", x[i], got[i]);
@@ -156,7 +159,8 @@ TEST(group_maxima_bound_every_column) {
 
 TEST(counts_leave_nan_out) {
   const Kernels& k = kernels(ElementType::f32);
-  std::vector<float> x = {1, 2, NAN, 3, -INFINITY, 2, INFINITY, 2, -0.0f, 0.0f, 5, 6, 7, 8, 9, 10, 2, NAN};
+  std::vector<float> x = {1,    2, NAN, 3, -INFINITY, 2, INFINITY, 2, -0.0f,
+                          0.0f, 5, 6,   7, 8,         9, 10,       2, NAN};
   float two = 2, zero = 0;
   CHECK(k.count_below(x.data(), x.size(), &two, false) == 4);
   CHECK(k.count_below(x.data(), x.size(), &two, true) == 8);

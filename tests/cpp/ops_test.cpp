@@ -35,7 +35,8 @@ Request request_for(const char* op, Operand x, int threads) {
 std::vector<float> run_softmax(std::vector<float>& x, size_t rows, bool log, int threads) {
   size_t vocab = x.size() / rows;
   std::vector<float> y(x.size());
-  Request r = request_for(log ? "log_softmax" : "softmax", operand(x.data(), DType::f32, {rows, vocab}), threads);
+  Request r = request_for(log ? "log_softmax" : "softmax",
+                          operand(x.data(), DType::f32, {rows, vocab}), threads);
   r.y = operand(y.data(), DType::f32, {rows, vocab});
   softmax(r);
   return y;
@@ -58,7 +59,8 @@ TEST(softmax_is_close_to_the_truth_for_every_length) {
       long double lse = log_sum_exp(&x[r * vocab], vocab);
       for (size_t i = r * vocab; i < (r + 1) * vocab; i++) {
         CHECK(ulps(y[i], (double)expl(x[i] - lse)) <= 6, "V = %zu", vocab);
-        CHECK(std::fabs(z[i] - (double)(x[i] - lse)) <= 4e-7 * (1 + std::fabs(z[i])), "V = %zu", vocab);
+        CHECK(std::fabs(z[i] - (double)(x[i] - lse)) <= 4e-7 * (1 + std::fabs(z[i])), "V = %zu",
+              vocab);
       }
     }
   }
@@ -122,7 +124,8 @@ TEST(top_k_equals_the_sorted_row) {
           std::vector<int64_t> order(vocab);
           for (size_t i = 0; i < vocab; i++) order[i] = (int64_t)i;
           const float* v = &x[row * vocab];
-          std::stable_sort(order.begin(), order.end(), [v](int64_t a, int64_t b) { return v[a] > v[b]; });
+          std::stable_sort(order.begin(), order.end(),
+                           [v](int64_t a, int64_t b) { return v[a] > v[b]; });
           size_t wrong = 0;
           for (size_t i = 0; i < k; i++)
             wrong += indices[row * k + i] != order[i] || values[row * k + i] != v[order[i]];
@@ -151,6 +154,7 @@ TEST(masks_and_lengths_act_as_minus_infinity) {
   r.lengths = lengths;
   softmax(r);
   size_t wrong = 0;
-  for (size_t i = 0; i < got.size(); i++) wrong += got[i] != want[i] && !(std::isnan(got[i]) && std::isnan(want[i]));
+  for (size_t i = 0; i < got.size(); i++)
+    wrong += got[i] != want[i] && !(std::isnan(got[i]) && std::isnan(want[i]));
   CHECK(wrong == 0, "%zu columns differ", wrong);
 }

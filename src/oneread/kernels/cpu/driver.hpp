@@ -55,12 +55,12 @@ inline constexpr size_t kKeptBytes = (size_t)768 << 10;
 // the types and the layout of x alone.
 struct Plan {
   const char* kernel;
-  ElementType element;   // of the table in use: what the vector code loads
-  bool in_double;        // the compute type
-  bool staged;           // columns are gathered or converted block by block
-  bool by_span;          // threads share rows
-  bool streaming;        // y is stored past the caches
-  bool radix;            // top-k by radix selection
+  ElementType element;  // of the table in use: what the vector code loads
+  bool in_double;       // the compute type
+  bool staged;          // columns are gathered or converted block by block
+  bool by_span;         // threads share rows
+  bool streaming;       // y is stored past the caches
+  bool radix;           // top-k by radix selection
   int threads;
   size_t span_columns, spans;
   size_t group_vectors, groups;  // top-k: vectors of one group of maxima; groups of a row

@@ -20,8 +20,8 @@ struct Constants<float> {
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.4286068203094173e-06f;
   static constexpr int mantissa = 23, bias = 127;
   // The reference sits this many powers of two below the maximum it was made from, so that columns
-  // 115 nats below it still count: at V = 2,000,000 what is lost is below the normal range. With the
-  // 12 nats that it may lag, squares stay below 2^115.
+  // 115 nats below it still count: at V = 2,000,000 what is lost is below the normal range. With
+  // the 12 nats that it may lag, squares stay below 2^115.
   static constexpr int headroom = 40;
   static constexpr float round = 0x1.8p23f;  // adding it rounds to an integer
   // Largest |x| / t that needs no base. Without FMA n * ln2_high must fit 24 bits of its own.
@@ -34,11 +34,10 @@ struct Constants<float> {
 
 template <>
 struct Constants<double> {
-  static constexpr double q[] = {2.5100666142918374e-08, 2.7620453391695057e-07,
-                                 2.7557267868262007e-06, 2.480152052648056e-05,
-                                 0.0001984126986343555,  0.0013888888917710368,
-                                 0.008333333333329985,   0.04166666666662313,
-                                 0.16666666666666669,    0.5000000000000001};  // 1.8e-17
+  static constexpr double q[] = {
+      2.5100666142918374e-08, 2.7620453391695057e-07, 2.7557267868262007e-06, 2.480152052648056e-05,
+      0.0001984126986343555,  0.0013888888917710368,  0.008333333333329985,   0.04166666666662313,
+      0.16666666666666669,    0.5000000000000001};  // 1.8e-17
   static constexpr double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
   static constexpr int mantissa = 52, bias = 1023;
   static constexpr int headroom = 400;

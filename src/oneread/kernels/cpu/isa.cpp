@@ -93,8 +93,8 @@ struct Entry {
                         const Temperature& temperature, const Scaled& factor) {
     Output<E>::exp_scale((const E*)x, (E*)y, n, reference, temperature, factor);
   }
-  static void log_shift(const void* x, void* y, size_t n, double m,
-                        const Temperature& temperature, double log_sum, bool streaming) {
+  static void log_shift(const void* x, void* y, size_t n, double m, const Temperature& temperature,
+                        double log_sum, bool streaming) {
     Output<E>::log_shift((const E*)x, (E*)y, n, m, temperature, log_sum, streaming);
   }
   static void fill(void* y, size_t n, double value) { Output<E>::fill((E*)y, n, value); }
@@ -145,10 +145,14 @@ struct Entry {
 
 const Kernels& table(ElementType type) {
   switch (type) {
-    case ElementType::f64: return Entry<double>::table;
-    case ElementType::f16: return Entry<Half>::table;
-    case ElementType::bf16: return Entry<Bfloat>::table;
-    case ElementType::f32: break;
+    case ElementType::f64:
+      return Entry<double>::table;
+    case ElementType::f16:
+      return Entry<Half>::table;
+    case ElementType::bf16:
+      return Entry<Bfloat>::table;
+    case ElementType::f32:
+      break;
   }
   return Entry<float>::table;
 }

@@ -44,8 +44,8 @@ inline constexpr int kMaxSegments = 80;
 struct SpanSum {
   double sum = 0;  // of exp((x - base) / t) * 2^-exponent, against the last segment's reference
   bool nan = false;
-  bool inf = false;    // a +inf was seen
-  bool empty = true;   // nothing above -inf was seen
+  bool inf = false;   // a +inf was seen
+  bool empty = true;  // nothing above -inf was seen
   int segments = 0;
   Segment segment[kMaxSegments];
 };
@@ -96,8 +96,8 @@ struct Kernels {
   void (*finish_rest)(SumState*, Partial*);
   void (*finish_moments)(SumState*, Partial*);
 
-  // Outputs. scale: y = e * factor, where only the product need be in range. exp_scale: the same from x, computed again.
-  // log_shift: y = (x - m) / t - log_sum. fill: y = value.
+  // Outputs. scale: y = e * factor, where only the product need be in range. exp_scale: the same
+  // from x, computed again. log_shift: y = (x - m) / t - log_sum. fill: y = value.
   void (*scale)(const void* e, void* y, size_t n, const Scaled& factor, bool streaming);
   void (*exp_scale)(const void* x, void* y, size_t n, const Reference&, const Temperature&,
                     const Scaled& factor);
@@ -122,8 +122,8 @@ struct Kernels {
 enum class ElementType { f32, f64, f16, bf16 };
 
 // One function an instruction set in this build; null where an element type has no table.
-#define ONEREAD_DECLARE_TABLE(isa)  \
-  namespace isa {                   \
+#define ONEREAD_DECLARE_TABLE(isa)   \
+  namespace isa {                    \
   const Kernels& table(ElementType); \
   }
 #if defined(__x86_64__)

@@ -12,8 +12,8 @@ struct DTypeRow {
   size_t size;
 };
 constexpr DTypeRow kDTypes[] = {
-    {"bool", 1},   {"int8", 1},   {"uint8", 1},   {"int16", 2},    {"uint16", 2},
-    {"int32", 4},  {"uint32", 4}, {"int64", 8},   {"uint64", 8},   {"float16", 2},
+    {"bool", 1},     {"int8", 1},    {"uint8", 1},   {"int16", 2},  {"uint16", 2},
+    {"int32", 4},    {"uint32", 4},  {"int64", 8},   {"uint64", 8}, {"float16", 2},
     {"bfloat16", 2}, {"float32", 4}, {"float64", 8},
 };
 
@@ -41,9 +41,7 @@ bool dtype_from_name(const std::string& name, DType* out) {
   return false;
 }
 
-bool computes_in_double(DType t) {
-  return t == DType::f64 || (t >= DType::i32 && t <= DType::u64);
-}
+bool computes_in_double(DType t) { return t == DType::f64 || (t >= DType::i32 && t <= DType::u64); }
 
 Layout::Layout(const Operand& x, const Operand* y, const Operand* where,
                const std::vector<int>& axes) {

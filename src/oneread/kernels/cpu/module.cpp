@@ -26,7 +26,8 @@ class Buffer {
 
   Operand open(nb::handle object) {
     if (nb::isinstance<nb::tuple>(object)) return from_tuple(nb::borrow<nb::tuple>(object));
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_STRIDES | PyBUF_FORMAT)) throw nb::python_error();
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_STRIDES | PyBUF_FORMAT))
+      throw nb::python_error();
     held_ = true;
     Operand a;
     a.data = static_cast<char*>(view_.buf);
@@ -45,15 +46,30 @@ class Buffer {
  private:
   static DType from_format(char code, size_t size) {
     switch (code) {
-      case '?': return DType::boolean;
-      case 'e': return DType::f16;
-      case 'f': return DType::f32;
-      case 'd': return DType::f64;
-      case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+      case '?':
+        return DType::boolean;
+      case 'e':
+        return DType::f16;
+      case 'f':
+        return DType::f32;
+      case 'd':
+        return DType::f64;
+      case 'b':
+      case 'h':
+      case 'i':
+      case 'l':
+      case 'q':
+      case 'n':
         return size == 1 ? DType::i8 : size == 2 ? DType::i16 : size == 4 ? DType::i32 : DType::i64;
-      case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N':
+      case 'B':
+      case 'H':
+      case 'I':
+      case 'L':
+      case 'Q':
+      case 'N':
         return size == 1 ? DType::u8 : size == 2 ? DType::u16 : size == 4 ? DType::u32 : DType::u64;
-      default: throw nb::type_error("an element type that the kernels do not take");
+      default:
+        throw nb::type_error("an element type that the kernels do not take");
     }
   }
 
@@ -206,7 +222,8 @@ void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb:
   if (!rank_logit.is_none()) {
     Operand s = logit_buffer.open(rank_logit);
     check(s.dtype == DType::f64, "rank_logit must be float64");
-    out.rank_logit = (const double*)contiguous(s, rows * out.selects, false, "rank_logit: rows by s");
+    out.rank_logit =
+        (const double*)contiguous(s, rows * out.selects, false, "rank_logit: rows by s");
     check(!asked[6], "selected needs columns of this row");
   }
   out.lse = floats(0, rows);

@@ -46,7 +46,7 @@ struct Online {
   using V = Vec<C>;
   using F = typename V::F;
   static constexpr int W = V::W;
-  static constexpr int U = 4;        // vectors in a block, each with its own sum
+  static constexpr int U = 4;         // vectors in a block, each with its own sum
   static constexpr int kBlocks = 16;  // blocks between two foldings: a lane adds at most 16 terms
   static constexpr size_t kGroup = (size_t)kBlocks * U * W;
 
@@ -58,9 +58,9 @@ struct Online {
   Scale<C> scale;
   Reference reference;
   Temperature temperature;
-  size_t column;   // columns fed so far
-  int left;        // blocks until the next folding
-  bool empty;      // no column above -inf yet
+  size_t column;  // columns fed so far
+  int left;       // blocks until the next folding
+  bool empty;     // no column above -inf yet
   bool nan, inf;
   int segments;
   Segment* segment;  // where moves of the reference are recorded; null: they are not
@@ -115,7 +115,8 @@ struct Online {
       return;
     }
     Reference next = reference_for((double)largest, temperature);
-    if (!empty) rescale(ratio(reference, next, temperature), nats_between(reference, next, temperature));
+    if (!empty)
+      rescale(ratio(reference, next, temperature), nats_between(reference, next, temperature));
     empty = false;
     reference = next;
     scale.set(reference, temperature);
@@ -195,8 +196,7 @@ struct Online {
       for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
       if constexpr (kRest)
         for (int u = 0; u < U; u++) keep_largest(v[u], largest);
-      else
-        largest = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
+      else largest = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
       if (__builtin_expect(V::any_gt(largest, limit), 0)) {
         put();
         move_reference(largest, column + i);

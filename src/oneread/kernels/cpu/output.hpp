@@ -28,7 +28,8 @@ struct Output {
       }
     }
     for (; i + 4 * W <= n; i += 4 * W)
-      for (size_t u = 0; u < 4; u++) Row::store(y + i + u * W, map(Element<In>::load(x + i + u * W)));
+      for (size_t u = 0; u < 4; u++)
+        Row::store(y + i + u * W, map(Element<In>::load(x + i + u * W)));
     for (; i + W <= n; i += W) Row::store(y + i, map(Element<In>::load(x + i)));
     if (i < n) {
       int lanes = (int)(n - i);
@@ -75,11 +76,9 @@ struct Output {
   static void scale(const C* e, E* y, size_t n, const Scaled& factor, bool streaming) {
     Factor f(factor);
     if (f.small)
-      transform(e, y, n, streaming, [&f](F v) __attribute__((always_inline)) {
-        return f(v) * f.second;
-      });
-    else
-      transform(e, y, n, streaming, [&f](F v) __attribute__((always_inline)) { return f(v); });
+      transform(e, y, n, streaming,
+                [&f](F v) __attribute__((always_inline)) { return f(v) * f.second; });
+    else transform(e, y, n, streaming, [&f](F v) __attribute__((always_inline)) { return f(v); });
   }
 
   static void exp_scale(const E* x, E* y, size_t n, const Reference& reference,
@@ -109,7 +108,8 @@ struct Output {
     // Halves, so that x - m cannot overflow where its quotient does not; and -inf stays out of the
     // product with the low part, which may be 0.
     Inverse<C> inverse(t);
-    F half = V::set((C)0.5), power = V::set(2 * inverse.power), floor = V::set(-Constants<C>::round);
+    F half = V::set((C)0.5), power = V::set(2 * inverse.power),
+      floor = V::set(-Constants<C>::round);
     F high = V::set(inverse.high), low = V::set(inverse.low);
     vm = vm * half;
     transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {

@@ -43,15 +43,19 @@ bool contiguous_rows(const Operand& a, const Layout& layout, ptrdiff_t Axis::* s
 
 ElementType element_type(DType t) {
   switch (t) {
-    case DType::f16: return ElementType::f16;
-    case DType::bf16: return ElementType::bf16;
-    case DType::f64: return ElementType::f64;
-    default: return ElementType::f32;
+    case DType::f16:
+      return ElementType::f16;
+    case DType::bf16:
+      return ElementType::bf16;
+    case DType::f64:
+      return ElementType::f64;
+    default:
+      return ElementType::f32;
   }
 }
 
-// Groups of maxima for the bound of the k-th value: as few as give four times k of them, and at most
-// 256 KiB of them.
+// Groups of maxima for the bound of the k-th value: as few as give four times k of them, and at
+// most 256 KiB of them.
 void choose_groups(const Request& request, const Layout& layout, size_t width, Plan& plan) {
   constexpr size_t kMostBlockK = 2048, kFewColumns = 4096;
   const size_t most_groups = ((size_t)256 << 10) / (plan.in_double ? 8 : 4);
@@ -94,12 +98,11 @@ Plan make_plan(const Request& request, const Layout& layout) {
   if (request.y)
     direct = direct && request.y->dtype == x.dtype && contiguous_rows(*request.y, layout, &Axis::y);
   plan.staged = !direct;
-  plan.element = direct ? element_type(x.dtype)
-                        : (plan.in_double ? ElementType::f64 : ElementType::f32);
+  plan.element =
+      direct ? element_type(x.dtype) : (plan.in_double ? ElementType::f64 : ElementType::f32);
   plan.span_columns = span_for(layout.vocab);
   plan.spans = (layout.vocab + plan.span_columns - 1) / plan.span_columns;
-  if (request.top_k)
-    choose_groups(request, layout, (size_t)kernels(plan.element).width, plan);
+  if (request.top_k) choose_groups(request, layout, (size_t)kernels(plan.element).width, plan);
   plan.threads = layout.rows * layout.vocab < kSmall ? 1 : std::max(1, request.threads);
   plan.by_span = plan.threads > 1 && plan.spans > 1 && layout.rows < 2 * (size_t)plan.threads;
   bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
@@ -115,7 +118,9 @@ Record make_record(const Request& request, const Plan& plan) {
           current_isa(),
           dtype_name(request.x.dtype),
           plan.staged ? "staged" : "rows",
-          !request.y ? "none" : plan.streaming ? "streaming" : "regular",
+          !request.y       ? "none"
+          : plan.streaming ? "streaming"
+                           : "regular",
           plan.threads,
           plan.spans};
 }

@@ -117,9 +117,7 @@ Pool& pool() {
   if (the_pool.compare_exchange_strong(now, made)) {
 #if defined(__linux__) || defined(__APPLE__)
     static std::once_flag once;
-    std::call_once(once, [] {
-      pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); });
-    });
+    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); }); });
 #endif
     return *made;
   }

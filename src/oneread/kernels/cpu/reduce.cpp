@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "pool.hpp"
+#include "rank.hpp"
 #include "select.hpp"
 
 namespace oneread {
@@ -20,20 +21,17 @@ struct SpanRead {
   bool nan = false;  // seen by the scan for top-k
 };
 
-// A column whose place in the order is asked for, and how many come before it.
-template <class C>
-struct Ranked {
-  C logit;
-  int64_t column;
-  bool kept;
-};
-
 template <class C>
 class Reduce {
  public:
   Reduce(const Request& request, const Layout& layout, const Plan& plan, const Outputs& out)
-      : request_(request), plan_(plan), out_(out), rows_(request, layout, plan),
-        table_(rows_.table), k_(request.top_k), ranks_(out.rank ? out.selects : 0),
+      : request_(request),
+        plan_(plan),
+        out_(out),
+        rows_(request, layout, plan),
+        table_(rows_.table),
+        k_(request.top_k),
+        ranks_(out.rank ? out.selects : 0),
         whole_(out.scores && out.kind == 1 && !needs_rest(out)),
         sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
@@ -87,9 +85,15 @@ class Reduce {
   struct Worker {
     Worker(const Plan& plan, size_t group, size_t k, size_t ranks, size_t own_rows, bool all,
            size_t columns)
-        : states(group), spans(own_rows * plan.spans), whole(all ? own_rows * plan.spans : 0),
-          maxima(own_rows * plan.groups), before(own_rows * ranks * plan.spans), ranked(group * ranks), buffer(columns),
-          bytes(columns * 8), select(plan.groups, k > 0 && !plan.radix) {}
+        : states(group),
+          spans(own_rows * plan.spans),
+          whole(all ? own_rows * plan.spans : 0),
+          maxima(own_rows * plan.groups),
+          before(own_rows * ranks * plan.spans),
+          ranked(group * ranks),
+          buffer(columns),
+          bytes(columns * 8),
+          select(plan.groups, k > 0 && !plan.radix) {}
     Room<SumState> states;
     Room<SpanRead> spans;
     Room<SpanSum> whole;
@@ -112,9 +116,8 @@ class Reduce {
       size_t row = item / spans;
       read_span(row, 1, item % spans, workers_[worker], of_row(found, row));
     });
-    parallel(rows_.count(), plan_.threads, [&](size_t row, int worker) {
-      finish(row, workers_[worker], of_row(found, row));
-    });
+    parallel(rows_.count(), plan_.threads,
+             [&](size_t row, int worker) { finish(row, workers_[worker], of_row(found, row)); });
   }
 
   // Read one span of n neighbouring rows.
@@ -147,7 +150,7 @@ class Reduce {
         if (k_ && plan_.groups) scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
         for (size_t j = 0; j < ranks_; j++)
           found.before[(r * plan_.spans + span) * ranks_ + j] +=
-              count_before(row + r, w.ranked[r * ranks_ + j], x, at, end - at);
+              count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
       }
     for (size_t r = 0; r < n && whole_; r++)
       table_.finish_all(&w.states[r], &found.whole[r * plan_.spans + span]);
@@ -159,9 +162,7 @@ class Reduce {
   }
 
   // Sums alone have no use for blocks.
-  bool whole_span_at_once() const {
-    return !plan_.staged && !ranks_ && !k_ && !out_.argmax;
-  }
+  bool whole_span_at_once() const { return !plan_.staged && !ranks_ && !k_ && !out_.argmax; }
 
   // First group of a span; spans hold whole groups.
   size_t group_of(size_t span) const {
@@ -195,34 +196,8 @@ class Reduce {
   Ranked<C> ranked(size_t row, size_t j) const {
     int64_t column = out_.select[row * ranks_ + j];
     if (out_.rank_logit) return {(C)out_.rank_logit[row * ranks_ + j], column, true};
-    return {rows_.template element_at<C>(row, (size_t)column), column, rows_.kept(row, (size_t)column)};
-  }
-
-  // How many of the columns [at, at + n) come before a ranked one.
-  size_t count_before(size_t row, const Ranked<C>& of, const void* x, size_t at, size_t n) const {
-    if (request_.where && !(of.logit > -(C)kInf) && !std::isnan(of.logit))
-      return count_before_masked(row, of, (const C*)x, at, n);
-    if (!of.kept) return n;  // beyond the length: after every column that is read
-    auto split = (size_t)std::clamp(of.column - (int64_t)at, (int64_t)0, (int64_t)n);
-    const char* right = (const char*)x + split * (plan_.staged ? sizeof(C) : rows_.item());
-    if (std::isnan(of.logit)) {  // only NaN columns to its left
-      C top = (C)kInf;
-      return split - table_.count_below(x, split, &top, true);
-    }
-    return n - table_.count_below(x, split, &of.logit, false) -
-           table_.count_below(right, n - split, &of.logit, true);
-  }
-
-  // A logit of -inf under a mask: columns that are not kept look the same but come last.
-  size_t count_before_masked(size_t row, const Ranked<C>& of, const C* x, size_t at, size_t n) const {
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-      auto column = (int64_t)(at + i);
-      bool kept = rows_.kept(row, at + i), left = column < of.column;
-      if (of.kept) count += kept && (!(x[i] <= -(C)kInf) || left);
-      else count += kept || left;
-    }
-    return count;
+    return {rows_.template element_at<C>(row, (size_t)column), column,
+            rows_.kept(row, (size_t)column)};
   }
 
   void finish(size_t row, Worker& w, const Found& found) {
@@ -268,7 +243,8 @@ class Reduce {
       for (size_t s = 0; s < plan_.spans; s++) sum += before[s * ranks_ + j];
       int64_t column = out_.select[at];
       // Columns beyond the length that lie left of one that is not kept come before it, too.
-      bool beyond = !out_.rank_logit && !rows_.kept(row, (size_t)column) && column > (int64_t)length;
+      bool beyond =
+          !out_.rank_logit && !rows_.kept(row, (size_t)column) && column > (int64_t)length;
       out_.rank[at] = (int64_t)(sum + (beyond ? (size_t)column - length : 0));
     }
   }
@@ -307,7 +283,8 @@ class Reduce {
   }
 
   // Probabilities with the bits that softmax gives them: its sums, its references, its kernel.
-  void write_softmax(size_t row, const SpanSum* spans, const WholeSum& whole, const Temperature& t) {
+  void write_softmax(size_t row, const SpanSum* spans, const WholeSum& whole,
+                     const Temperature& t) {
     FlushToZero flush;
     const Kernels& own = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
     for (size_t i = 0; i < k_; i++) {
@@ -352,7 +329,8 @@ class Reduce {
       size_t m = std::min(kBlock, n - i);
       rows_.stage(row, at + i, m, w.buffer.get(), w.bytes.get());
       for (size_t j = 0; j < m; j++)
-        if (w.buffer[j] == v || (std::isnan(v) && std::isnan(w.buffer[j]))) return (int64_t)(at + i + j);
+        if (w.buffer[j] == v || (std::isnan(v) && std::isnan(w.buffer[j])))
+          return (int64_t)(at + i + j);
     }
     return 0;
   }
@@ -389,8 +367,8 @@ void reduce(const Request& request, const Outputs& out) {
   Layout layout(request.x, nullptr, request.where ? &*request.where : nullptr, request.axes);
   for (size_t i = 0; i < layout.rows * out.selects && !out.rank_logit; i++)
     if (out.select[i] < 0 || (size_t)out.select[i] >= layout.vocab)
-      throw std::out_of_range("column " + std::to_string(out.select[i]) +
-                              " is not in a row of " + std::to_string(layout.vocab));
+      throw std::out_of_range("column " + std::to_string(out.select[i]) + " is not in a row of " +
+                              std::to_string(layout.vocab));
   if (request.top_k > layout.vocab) throw std::invalid_argument("k is larger than the row");
   if (out.argmax && !layout.vocab && layout.rows) throw std::invalid_argument("argmax of nothing");
   Plan plan = make_plan(request, layout);

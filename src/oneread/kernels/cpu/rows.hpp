@@ -18,10 +18,13 @@ inline constexpr size_t kNeighbours = 16;
 class Rows {
  public:
   Rows(const Request& request, const Layout& layout, const Plan& plan)
-      : request_(request), layout_(layout), plan_(plan), table(kernels(plan.element)),
+      : request_(request),
+        layout_(layout),
+        plan_(plan),
+        table(kernels(plan.element)),
         half_(kernels(request.x.dtype == DType::bf16 ? ElementType::bf16 : ElementType::f16)),
         half_out_(kernels(request.y && request.y->dtype == DType::bf16 ? ElementType::bf16
-                                                                      : ElementType::f16)),
+                                                                       : ElementType::f16)),
         columns_{request.x.dtype, request.x.swapped, &layout.inner, &Axis::x},
         columns_where_{DType::boolean, false, &layout.inner, &Axis::where},
         columns_y_{request.y ? request.y->dtype : DType::f32, request.y && request.y->swapped,
@@ -53,6 +56,9 @@ class Rows {
   const char* x(size_t row) const { return request_.x.data + layout_.row(row).x; }
   char* y(size_t row) const { return request_.y->data + layout_.row(row).y; }
   size_t item() const { return item_size(request_.x.dtype); }
+  // Size of an element as the vector code loads it.
+  size_t loaded_item() const { return !plan_.staged ? item() : plan_.in_double ? 8 : 4; }
+  bool has_mask() const { return request_.where.has_value(); }
 
   template <class C>
   void stage(size_t row, size_t first, size_t n, C* out, void* room) const {
@@ -105,10 +111,17 @@ inline void Rows::copy_element(size_t row, size_t column, char* to) const {
   constexpr float single = -(float)__builtin_inf();
   constexpr double wide = -kInf;
   switch (request_.x.dtype) {
-    case DType::f16: std::memcpy(to, &half, size); break;
-    case DType::bf16: std::memcpy(to, &bfloat, size); break;
-    case DType::f32: std::memcpy(to, &single, size); break;
-    default: std::memcpy(to, &wide, size);
+    case DType::f16:
+      std::memcpy(to, &half, size);
+      break;
+    case DType::bf16:
+      std::memcpy(to, &bfloat, size);
+      break;
+    case DType::f32:
+      std::memcpy(to, &single, size);
+      break;
+    default:
+      std::memcpy(to, &wide, size);
   }
 }
 

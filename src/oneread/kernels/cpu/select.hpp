@@ -77,11 +77,15 @@ class Best {
 template <class C>
 struct SelectRoom {
   SelectRoom(size_t groups, bool sorts)
-      : maxima(groups), second(groups / 16 + 64), sorted(std::max(groups, (size_t)1)),
-        found(groups), candidates(sorts ? Best<C>::kCapacity : 0), counts(2048) {}
-  Room<C> maxima;            // of the groups of one row
-  Room<C> second, sorted;    // maxima of maxima; a copy to partition
-  Room<uint32_t> found;      // groups that may hold one of the k
+      : maxima(groups),
+        second(groups / 16 + 64),
+        sorted(std::max(groups, (size_t)1)),
+        found(groups),
+        candidates(sorts ? Best<C>::kCapacity : 0),
+        counts(2048) {}
+  Room<C> maxima;          // of the groups of one row
+  Room<C> second, sorted;  // maxima of maxima; a copy to partition
+  Room<uint32_t> found;    // groups that may hold one of the k
   Room<Candidate<C>> candidates;
   Room<size_t> counts;
 };
@@ -101,12 +105,14 @@ bool select_by_groups(const Rows& rows, size_t row, size_t k, const Plan& plan, 
   size_t second = (plan.groups + 16 * width - 1) / (16 * width) * width;
   if (second >= 2 * k) {
     own.block_max(maxima, plan.groups, 16, room.second.get(), true);
-    std::nth_element(room.second.get(), room.second.get() + (k - 1), room.second.get() + second, larger);
+    std::nth_element(room.second.get(), room.second.get() + (k - 1), room.second.get() + second,
+                     larger);
     bound = room.second[k - 1];
   }
   size_t count = own.collect(maxima, plan.groups, &bound, room.found.get());
   for (size_t i = 0; i < count; i++) room.sorted[i] = maxima[room.found[i]];
-  std::nth_element(room.sorted.get(), room.sorted.get() + (k - 1), room.sorted.get() + count, larger);
+  std::nth_element(room.sorted.get(), room.sorted.get() + (k - 1), room.sorted.get() + count,
+                   larger);
   bound = room.sorted[k - 1];
   if (bound == -(C)kInf) return false;
 

@@ -12,7 +12,10 @@ template <class C>
 class Softmax {
  public:
   Softmax(const Request& request, const Layout& layout, const Plan& plan)
-      : request_(request), plan_(plan), rows_(request, layout, plan), table_(rows_.table),
+      : request_(request),
+        plan_(plan),
+        rows_(request, layout, plan),
+        table_(rows_.table),
         group_(std::min(rows_.neighbours(), most_rows(plan))) {
     size_t kept = layout.vocab * sizeof(C);
     bool narrow = plan.element == ElementType::f16 || plan.element == ElementType::bf16;
@@ -38,9 +41,12 @@ class Softmax {
  private:
   struct Worker {
     Worker(const Plan& plan, size_t group, size_t kept)
-        : states(plan.staged ? group : 1), spans(plan.spans * (plan.staged ? group : 1)),
-          partials(plan.spans * group), buffer(plan.staged ? kBlock : 0),
-          bytes(plan.staged ? kBlock * 8 : 0), kept(kept) {}
+        : states(plan.staged ? group : 1),
+          spans(plan.spans * (plan.staged ? group : 1)),
+          partials(plan.spans * group),
+          buffer(plan.staged ? kBlock : 0),
+          bytes(plan.staged ? kBlock * 8 : 0),
+          kept(kept) {}
     Room<SumState> states;
     Room<SpanSum> spans;
     Room<Partial> partials;
@@ -63,7 +69,8 @@ class Softmax {
     }
     for (size_t row = from; row < to; row += group_) {
       size_t n = std::min(group_, to - row);
-      for (size_t s = 0; s < plan_.spans; s++) sum_span(row, n, s, w, w.spans.get(), w.partials.get());
+      for (size_t s = 0; s < plan_.spans; s++)
+        sum_span(row, n, s, w, w.spans.get(), w.partials.get());
       write(row, n, 0, plan_.spans, w, w.spans.get(), w.partials.get());
     }
   }
@@ -79,7 +86,9 @@ class Softmax {
     size_t spans = plan_.spans, items = rows_.count() * spans;
     Room<SpanSum> sums(request_.log ? 0 : items);
     Room<Partial> partials(items);
-    auto of_row = [&](auto& room, size_t row) { return room.get() ? room.get() + row * spans : nullptr; };
+    auto of_row = [&](auto& room, size_t row) {
+      return room.get() ? room.get() + row * spans : nullptr;
+    };
     parallel(items, plan_.threads, [&](size_t item, int worker) {
       FlushToZero flush;
       size_t row = item / spans;
@@ -207,8 +216,8 @@ class Softmax {
       fill_span(row, first, last, kNaN);
       return;
     }
-    table_.log_shift(rows_.x(row) + from * rows_.item(), y + from * rows_.item(), to - from, whole.m,
-                     t, log_sum(whole), plan_.streaming);
+    table_.log_shift(rows_.x(row) + from * rows_.item(), y + from * rows_.item(), to - from,
+                     whole.m, t, log_sum(whole), plan_.streaming);
     fill_rest(row, first, last, -kInf);
   }
 

@@ -10,9 +10,12 @@ namespace {
 
 template <class T>
 T byteswap(T v) {
-  if constexpr (sizeof(T) == 2) return std::bit_cast<T>(__builtin_bswap16(std::bit_cast<uint16_t>(v)));
-  if constexpr (sizeof(T) == 4) return std::bit_cast<T>(__builtin_bswap32(std::bit_cast<uint32_t>(v)));
-  if constexpr (sizeof(T) == 8) return std::bit_cast<T>(__builtin_bswap64(std::bit_cast<uint64_t>(v)));
+  if constexpr (sizeof(T) == 2)
+    return std::bit_cast<T>(__builtin_bswap16(std::bit_cast<uint16_t>(v)));
+  if constexpr (sizeof(T) == 4)
+    return std::bit_cast<T>(__builtin_bswap32(std::bit_cast<uint32_t>(v)));
+  if constexpr (sizeof(T) == 8)
+    return std::bit_cast<T>(__builtin_bswap64(std::bit_cast<uint64_t>(v)));
   return v;
 }
 
@@ -36,18 +39,29 @@ template <class D>
 void pick(DType t, const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
   switch (t) {
     case DType::boolean:
-    case DType::u8: return pick<uint8_t>(p, stride, n, false, out);
-    case DType::i8: return pick<int8_t>(p, stride, n, false, out);
-    case DType::i16: return pick<int16_t>(p, stride, n, swapped, out);
-    case DType::u16: return pick<uint16_t>(p, stride, n, swapped, out);
-    case DType::i32: return pick<int32_t>(p, stride, n, swapped, out);
-    case DType::u32: return pick<uint32_t>(p, stride, n, swapped, out);
-    case DType::i64: return pick<int64_t>(p, stride, n, swapped, out);
-    case DType::u64: return pick<uint64_t>(p, stride, n, swapped, out);
-    case DType::f32: return pick<float>(p, stride, n, swapped, out);
-    case DType::f64: return pick<double>(p, stride, n, swapped, out);
+    case DType::u8:
+      return pick<uint8_t>(p, stride, n, false, out);
+    case DType::i8:
+      return pick<int8_t>(p, stride, n, false, out);
+    case DType::i16:
+      return pick<int16_t>(p, stride, n, swapped, out);
+    case DType::u16:
+      return pick<uint16_t>(p, stride, n, swapped, out);
+    case DType::i32:
+      return pick<int32_t>(p, stride, n, swapped, out);
+    case DType::u32:
+      return pick<uint32_t>(p, stride, n, swapped, out);
+    case DType::i64:
+      return pick<int64_t>(p, stride, n, swapped, out);
+    case DType::u64:
+      return pick<uint64_t>(p, stride, n, swapped, out);
+    case DType::f32:
+      return pick<float>(p, stride, n, swapped, out);
+    case DType::f64:
+      return pick<double>(p, stride, n, swapped, out);
     case DType::f16:
-    case DType::bf16: break;  // through Kernels::widen
+    case DType::bf16:
+      break;  // through Kernels::widen
   }
 }
 

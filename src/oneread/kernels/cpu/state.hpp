@@ -94,8 +94,7 @@ struct WholeSum {
     if (inf || empty) return inf ? kInf : -kInf;
     int power;  // total = f 2^power with f near 1: its log and the power's must not cancel
     double f = 2 * std::frexp(total, &power);
-    return top.base / t.t +
-           drivers::minus_nats(std::log(f), -(double)(top.exponent + power - 1));
+    return top.base / t.t + drivers::minus_nats(std::log(f), -(double)(top.exponent + power - 1));
   }
 
  private:

@@ -86,8 +86,7 @@ struct Vec : Types<C> {
 #elif defined(__aarch64__)
     if constexpr (sizeof(C) == 4)
       return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-    else
-      return (F)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+    else return (F)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #else
     return a * b + c;  // two roundings: x86-64-v2 has no fused multiply-add
 #endif
@@ -120,10 +119,8 @@ struct Vec : Types<C> {
   }
   static ONEREAD_INLINE bool any_gt(F a, F b) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(C) == 4)
-      return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ) != 0;
-    else
-      return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ) != 0;
+    if constexpr (sizeof(C) == 4) return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ) != 0;
+    else return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ) != 0;
 #else
     return any(a > b);
 #endif
@@ -206,8 +203,7 @@ struct NativeElement {
 #if defined(__AVX512F__)
     if constexpr (sizeof(C) == 4)
       return (F)_mm512_mask_loadu_ps(_mm512_set1_ps(fill), (__mmask16)((1u << n) - 1), p);
-    else
-      return (F)_mm512_mask_loadu_pd(_mm512_set1_pd(fill), (__mmask8)((1u << n) - 1), p);
+    else return (F)_mm512_mask_loadu_pd(_mm512_set1_pd(fill), (__mmask8)((1u << n) - 1), p);
 #else
     C lane[W];
     for (int i = 0; i < W; i++) lane[i] = i < n ? p[i] : fill;
