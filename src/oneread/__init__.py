@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         TopK,
     )
 
-    __version__: str
+__version__ = "0.1.0"
 
 _HOMES = {
     "oneread.ops._kernel": ("explain", "kernels", "warm"),
@@ -76,16 +76,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        value: Any = version("oneread")
-    elif name in _HOME_OF:
-        from importlib import import_module
-
-        value = getattr(import_module(_HOME_OF[name]), name)
-    else:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'oneread' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

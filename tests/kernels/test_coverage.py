@@ -169,7 +169,7 @@ def test_many_of_the_columns_take_radix_selection() -> None:
 
 def test_block_maxima_that_cannot_bound_are_refused_when_forced() -> None:
     x = np.zeros((3, 5000), np.float32)
-    with pytest.raises(oneread.ShapeError, match="2500.*5000"):
+    with pytest.raises(oneread.ShapeError, match=r"2500.*5000"):
         oneread.top_k(x, 2500, kernel="block_max")
 
 

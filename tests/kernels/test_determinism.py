@@ -17,8 +17,8 @@ from oneread.spec import FLOAT_DTYPES, OPS
 
 Everything = Callable[..., Any]
 
-#: One column; less than a vector; less and more than a group of sums; one span, one column more, and
-#: rows of several spans.
+#: One column; less than a vector; less and more than a group of sums; one span, one column more,
+#: and rows of several spans.
 VOCABS = (1, 5, 100, 1000, 32768, 32769, 100_003, 300_001)
 THREADS = (1, 2, 3, 8)
 

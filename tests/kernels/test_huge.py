@@ -25,8 +25,8 @@ BEYOND_32_BITS = 2**31
 
 each_op = pytest.mark.parametrize("op", OPS)
 
-#: Columns of the row of 2^31 + 5 that are not 0. Among them the first, one on either side of 2^31 and
-#: the last one.
+#: A row of 2^31 + 5 columns, five of them not 0: the first one, one on either side of 2^31, the
+#: last one.
 ROW = """
 import json, math, re, time, numpy as np, oneread
 def peak():

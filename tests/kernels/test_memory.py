@@ -78,7 +78,7 @@ SMALL = (
 def check(fresh: Callable[..., Any], setup: str, calls: dict[str, str]) -> None:
     """Fail unless each call keeps to its outputs and scratch, and runs with the layout named."""
     code = MEASURE.format(setup=setup, calls=list(calls), threads=THREADS)
-    # Without this the allocator keeps freed arrays of up to 32 MiB, and the next call's come on top.
+    # Without this the allocator keeps freed arrays of up to 32 MiB, and the next ones come on top.
     said = fresh(code, MALLOC_MMAP_THRESHOLD_=str(MIB // 8))
     most = 0
     for call, grown, outputs, layout, threads in said:

@@ -90,7 +90,7 @@ def symbols(path: Path) -> list[tuple[str, str]]:
 
 
 def disassembled(path: Path, where: Callable[[str], bool]) -> dict[str, list[tuple[int, str]]]:
-    """Return the instructions with their addresses, by function, of the functions that are asked."""
+    """Return the instructions and their addresses, by function, of the functions asked for."""
     said = subprocess.run(
         ["objdump", "-d", "-C", "--no-show-raw-insn", str(path)],
         capture_output=True, text=True, check=True,

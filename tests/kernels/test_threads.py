@@ -24,7 +24,7 @@ from oneread.spec import OPS
 Everything = Callable[..., Any]
 
 CALLERS = 16
-LONG_SECONDS = 0.03
+LONG_SECONDS = 0.04
 
 each_op = pytest.mark.parametrize("op", OPS)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity and cgroups are Linux's")
@@ -43,7 +43,7 @@ def threads_of_the_process() -> Iterator[None]:
 
 def test_16_callers_at_once_get_their_own_results(everything: Everything, alone: Any) -> None:
     start = threading.Barrier(CALLERS)
-    vocabs, dtypes = (5, 1000, 32769, 100_003), ("float32", "float64", "float16", "bfloat16")
+    dtypes, vocabs = ("float32", "bfloat16"), (5, 1000, 32769)
     jobs = [(op, dtype, vocab) for op in OPS for dtype in dtypes for vocab in vocabs]
     expected = {job: alone.expected(*job) for job in jobs}
 
@@ -77,41 +77,47 @@ def test_last_kernel_is_that_of_the_calling_thread() -> None:
     assert oneread.last_kernel().name == "online_softmax"
 
 
-def longest_pause(call: Callable[[], Any]) -> tuple[float, float]:
-    """Return how long another thread stood still while a call ran, and how long the call took."""
-    stop, moments = threading.Event(), [time.perf_counter()]
-    pauses = [0.0]
+def longest_pause(call: Callable[[], Any]) -> float:
+    """Return how long another thread stood still at most while a call ran."""
+    stop, last, pause = threading.Event(), time.perf_counter(), 0.0
 
     def watch() -> None:
+        nonlocal last, pause
         while not stop.is_set():
             now = time.perf_counter()
-            pauses[0] = max(pauses[0], now - moments[0])
-            moments[0] = now
+            pause, last = max(pause, now - last), now
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     time.sleep(0.01)
-    pauses[0], begun = 0.0, time.perf_counter()
+    pause = 0.0
     call()
-    took = time.perf_counter() - begun
     time.sleep(0.01)
     stop.set()
     watcher.join()
-    return pauses[0], took
+    return pause
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
 
 
 @each_op
 def test_the_gil_is_released(op: str, everything: Everything) -> None:
-    rows = 1000
-    while True:
+    def call_on(rows: int) -> Callable[[], Any]:
         x = np.broadcast_to(np.arange(4_000, dtype=np.float32), (rows, 4_000))
         out = {"out": np.empty(x.shape, np.float32)} if OPS[op].row_output else {}
-        # A busy machine may stop a thread for a while, but not during all of each of ten calls.
-        tries = [longest_pause(lambda: everything(op, x, threads=1, **out)) for _ in range(10)]
-        if max(took for _, took in tries) > LONG_SECONDS:
-            break
-        rows *= 4
-    assert min(pause / took for pause, took in tries) < 0.5
+        return lambda: everything(op, x, threads=1, **out)
+
+    rows, call = 1000, call_on(1000)
+    while (shortest := min(seconds(call) for _ in range(4))) < LONG_SECONDS:
+        rows *= 2
+        call = call_on(rows)
+    # A busy machine stops a thread for a while, but hardly in each of ten calls. With the GIL held,
+    # the other thread stands still during all of each.
+    assert min(longest_pause(call) for _ in range(10)) < shortest / 2
 
 
 # ---------------------------------------------------------------------------------------- fork
@@ -135,7 +141,9 @@ CHILD_AFTER_PARENT = (
     + """
 context = multiprocessing.get_context("fork")
 def nested(queue):
-    queue.put([right(), right(3)])
+    said = [right(), right(3)]
+    # A child has none of its parent's threads: it makes its own.
+    queue.put([*said, len(os.listdir("/proc/self/task")) if os.path.exists("/proc") else 3])
     if os.fork() == 0:
         os._exit(0 if right() and right(3) else 1)
     queue.put(os.wait()[1])
@@ -186,7 +194,7 @@ def test_forked_child_computes_after_its_parent_did(fresh: Callable[..., Any]) -
     # Later Pythons warn that a process with threads forks: here it is meant.
     first, said, code, pooled, last = fresh(CHILD_AFTER_PARENT, warnings="ignore")
     assert (first, last) == ([True, True], [True, True])
-    assert (said, code) == ([[True, True], 0], 0)
+    assert (said, code) == ([[True, True, 3], 0], 0)
     assert pooled == [True] * 5
 
 
@@ -267,9 +275,9 @@ def test_bad_number_of_threads_is_refused(
     threads: Any, error: type[Exception], threads_of_the_process: None
 ) -> None:
     before = oneread.get_threads()
-    with pytest.raises(error, match="threads is .*at least 1"):
+    with pytest.raises(error, match=r"threads is .*at least 1"):
         oneread.set_threads(threads)
-    with pytest.raises(error, match="threads is .*at least 1"):
+    with pytest.raises(error, match=r"threads is .*at least 1"):
         oneread.softmax(np.zeros(3), threads=threads)
     assert oneread.get_threads() == before
 
@@ -321,7 +329,7 @@ def test_affinity_limits_the_default(fresh: Callable[..., Any]) -> None:
 def test_cgroup_quota_limits_the_default(
     files: dict[str, str], cpus: int | None, fresh: Callable[..., Any], tmp_path: Path
 ) -> None:
-    mount = "mount --bind {} /sys/fs/cgroup".format(tmp_path)
+    mount = f"mount --bind {tmp_path} /sys/fs/cgroup"
     namespace = ["unshare", "--mount", "--map-root-user"]
     tried = shutil.which("unshare") and subprocess.run(
         [*namespace, "sh", "-c", mount], capture_output=True, check=False
@@ -341,7 +349,7 @@ def test_cgroup_quota_limits_the_default(
 def test_default_is_the_smaller_of_affinity_and_quota(fresh: Callable[..., Any]) -> None:
     quota = math.inf
     limit = Path("/sys/fs/cgroup/cpu.max")
-    if limit.exists() and not (words := limit.read_text().split())[0] == "max":
+    if limit.exists() and (words := limit.read_text().split())[0] != "max":
         quota = math.ceil(int(words[0]) / int(words[1]))
     assert fresh(GET) <= min(len(os.sched_getaffinity(0)), quota)
 

@@ -80,6 +80,27 @@ def test_op_of_every_instruction_set_is_close_to_the_truth(op: str, dtype: str, 
     assert oneread.last_kernel().isa == isa
 
 
+@pytest.mark.parametrize("isa", cpu.native.compiled_isas(), indirect=True)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rising_rows_are_right_on_every_instruction_set(dtype: str, isa: str) -> None:
+    x = FAMILIES["sorted_up"](1000, 300, dtype)
+    for temperature in (None, 0.7, 1.3):
+        y = oneread.softmax(x, temperature=temperature)
+        assert_close_to_truth(y, x, "softmax", temperature=temperature)
+    assert oneread.last_kernel().isa == isa
+
+
+@pytest.mark.parametrize("isa", cpu.native.compiled_isas(), indirect=True)
+@pytest.mark.parametrize("name", ["spiky", "normal", "sorted_up", "ties"])
+@each_dtype
+def test_entropy_of_many_rows_is_within_its_bound(dtype: str, name: str, isa: str) -> None:
+    x = FAMILIES[name](700, 335, dtype)
+    for temperature in (None, 0.7):
+        options = {"entropy": True, "sum_p2": True, "temperature": temperature}
+        assert_close_to_truth(oneread.read(x, **options), x, "read", **options)
+    assert oneread.last_kernel().isa == isa
+
+
 @each_op
 def test_op_is_close_to_the_truth_on_real_logits(op: str) -> None:
     bigram = stdlib_bigram(16)
@@ -274,3 +295,11 @@ def test_probabilities_among_the_winners_alone_need_renormalize(kind: Any) -> No
     assert_close_to_truth(top, x, "softmax_topk", **options)
     winners = oneread.top_k(x, 5).values
     assert_close_to_truth(top.values, winners, "softmax_topk", field="values", k=5)
+
+
+@each_dtype
+def test_sum_over_many_winners_alone_is_right(dtype: str) -> None:
+    for name in ("normal", "ties"):
+        x = FAMILIES[name](2, 9001, dtype)
+        options = {"k": 9001, "renormalize": True}
+        assert_close_to_truth(oneread.softmax_topk(x, **options), x, "softmax_topk", **options)

@@ -225,6 +225,9 @@ def test_refusing_a_type_survives_an_equal_call_before() -> None:
         oneread.top_k(x, True)
     with pytest.raises(DtypeError):
         oneread.logsumexp(x, True)
+    oneread.softmax(x, (0, 1))
+    with pytest.raises(DtypeError):
+        oneread.softmax(x, (0, True))
 
 
 def test_numpy_integer_is_a_k() -> None:

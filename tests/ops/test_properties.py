@@ -210,11 +210,11 @@ def test_lse_lies_between_the_maximum_and_log_vocab_above_it(x: Any) -> None:
 
 @law
 @given(logits())
-def test_lse_is_the_same_from_every_op(x: Any) -> None:
-    lse = oneread.logsumexp(x)
-    others = (oneread.read(x, **ASKED).lse, oneread.softmax_topk(x, 2, return_lse=True).lse)
-    for other in (*others, State.of(x).lse):
-        np.testing.assert_array_equal(other, lse)
+def test_lse_of_every_op_is_the_same_to_4_ulp(x: Any) -> None:
+    read = oneread.read(x, **ASKED)
+    others = (oneread.logsumexp(x), oneread.softmax_topk(x, 2, return_lse=True).lse)
+    for lse in (*others, oneread.read(x).lse, State.of(x).lse):
+        assert_sums_within_4_ulp(read._replace(lse=lse), read)
 
 
 @law

@@ -67,18 +67,16 @@ def in_graph(x: Any) -> bool:
 
 
 def outside_graphs(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function run as it is while torch captures a graph, which must not hold its NumPy."""
+    """Let a function run as it is under torch.compile, which must not trace its NumPy."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         torch_ = torch_backend()
-        if torch_ is not None and torch_.is_compiling():
+        if torch_ is not None and torch_.compiler_watches():
             from oneread.backends import torch_untraced
 
             result: R = torch_untraced.run(function, args, kwargs)
             return result
         return function(*args, **kwargs)
 
-    # Code of its own: torch.compile keeps what it knows by code, and gives up after a few variants.
-    call.__code__ = call.__code__.replace(co_name=function.__name__)
     return call

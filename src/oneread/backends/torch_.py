@@ -27,6 +27,9 @@ NAMES: Final[dict[torch.dtype, str]] = {
 _FLOATS: Final = {dtype: name for dtype, name in NAMES.items() if name in FLOAT_DTYPES}
 DTYPES: Final = {name: dtype for dtype, name in NAMES.items()}
 
+#: What may number something in a graph.
+INTEGERS: Final = (int, torch.SymInt)
+
 #: From here on NumPy asks for huge pages and torch does not: fresh memory costs half.
 _HUGE_BYTES: Final = 4 << 20
 
@@ -38,6 +41,7 @@ _PLAIN_KEYS: Final = (
     _keys(torch.inference_mode(True)(torch.empty)(0)),
 )
 is_compiling = torch.compiler.is_compiling
+_frame_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transform = torch._C._functorch.peek_interpreter_stack
 _increment_version = torch.autograd.graph.increment_version
@@ -209,6 +213,11 @@ def _refuse(x: torch.Tensor, role: str) -> None:
     else:
         what, instead = f"not plain memory ({_keys(x)})", "a plain tensor"
     raise DtypeError(f"{role} is {what}, which is not supported: give {instead}")
+
+
+def compiler_watches() -> bool:
+    """Whether torch.compile traces the caller, or would look at what the caller calls."""
+    return is_compiling() or _frame_callback() is not None
 
 
 def dispatched(x: Any) -> bool:

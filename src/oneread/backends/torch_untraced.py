@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function, and all that it calls, as ordinary Python."""
     return function(*args, **kwargs)

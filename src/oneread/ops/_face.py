@@ -97,13 +97,13 @@ def _recalled(
     key: Any = (op.name, source.shape, source.dtype, values, tuple(map(type, values)))
     try:
         kept = _KEPT.get(key)
-    except TypeError:  # an array among the arguments
+    except TypeError:  # an array or a list among the arguments
         kept = key = None
     if kept is not None:
         return kept[0].again(source), kept[1]
     call = Call(op.name, source, axis)
     plan = op.plan(call, dtype, **own)
-    if key is not None and plan.select is None:
+    if key is not None and plan.select is None and not isinstance(axis, tuple):
         if len(_KEPT) >= _KEPT_MOST:
             _KEPT.clear()
         _KEPT[key] = call.again(source._replace(x=None, view=None)), plan

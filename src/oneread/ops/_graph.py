@@ -67,8 +67,8 @@ def call(
         if given.get(name) is not None:
             given[name] = dtype_name(given[name])
     for name in ("k", "top_k"):
-        if isinstance(given.get(name), (bool, float, str, type(None))) and name in given:
-            integer(given[name], name)
+        if name in given and type(given[name]) not in torch_.INTEGERS:
+            given[name] = integer(given[name], name)
     arguments = [torch_.argument(given[n], kind) for n, kind in (*_COMMON, *operator.own)]
     result = torch_.operator(op)(x, *arguments)
     if operator.result is None:

@@ -94,7 +94,9 @@ def row_output(call: Call, dtype: str, out: Any) -> Memory:
     if out is not None:
         view = check_out(call, "out", out, call.shape, dtype, may_be_x=True)
         return view if call.shape else View(view.array.reshape(1), dtype)
-    like, order = call.memory, call.backend.ORDER
+    like = call.memory
+    # A broadcast axis has no place in memory that an output could follow.
+    order = "C" if 0 in like.strides else call.backend.ORDER
     return View(np.empty_like(like, dtype=STORAGE[dtype], order=order, subok=False), dtype)
 
 

@@ -197,7 +197,7 @@ def _default_call(x: Any, out: Any, log: bool) -> Any | None:
     if x.dtype not in _FLOATS or not x.ndim:
         return None
     if out is None:
-        y = np.empty_like(x)
+        y = np.empty_like(x, order="C" if 0 in x.strides else "K")
     elif (
         type(out) is np.ndarray
         and out.dtype == x.dtype

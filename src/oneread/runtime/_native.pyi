@@ -46,7 +46,8 @@ def reduce(
     """Read each row once and write the outputs that are not None.
 
     `outputs` holds, in this order: lse, max, argmax, values, indices, scores, selected, rank,
-    entropy, sum_p2, state_m, state_r, state_s1, state_s2. All are contiguous. lse, max, entropy,
+    entropy, sum_p2, state_m, state_r, state_s1, state_s2. All are contiguous, of any shape that
+    has as many elements as the one given here and, for top-k, k as its last axis. lse, max, entropy,
     sum_p2: (rows,), float32 or float64. argmax: int64 (rows,). values (rows, k): the input's type
     for floats, else float32 or float64 after conversion; indices int64 (rows, k); scores (rows, k)
     float32 or float64, what `kind` says: 1 probability, 2 log-probability, 3 and 4 the same over the k

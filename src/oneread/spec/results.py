@@ -19,16 +19,41 @@ class TopK(NamedTuple):
     indices: Any
 
 
-class SoftmaxTopK(NamedTuple):
+class SoftmaxTopK(tuple[Any, ...]):
     """The k likeliest columns of each row.
 
     `values` are probabilities, log-probabilities or logits (`kind=`), `indices` the columns.
-    `lse` is None unless it was asked for.
+    `lse` is the third element if it was asked for, else None and no element: what one asks for is
+    what one unpacks.
     """
 
-    values: Any
-    indices: Any
-    lse: Any = None
+    __slots__ = ()
+    _fields = ("values", "indices", "lse")
+
+    def __new__(cls, values: Any, indices: Any, lse: Any = None) -> SoftmaxTopK:
+        return tuple.__new__(cls, (values, indices) if lse is None else (values, indices, lse))
+
+    @property
+    def values(self) -> Any:
+        """Probabilities, log-probabilities or logits, likeliest first."""
+        return self[0]
+
+    @property
+    def indices(self) -> Any:
+        """The columns they stand in."""
+        return self[1]
+
+    @property
+    def lse(self) -> Any:
+        """Log of the sum of exponentials of the row, or None."""
+        return self[2] if len(self) > 2 else None
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{f}={v!r}" for f, v in zip(self._fields, self, strict=False))
+        return f"SoftmaxTopK({fields})"
 
 
 class Read(NamedTuple):
