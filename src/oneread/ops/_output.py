@@ -6,7 +6,7 @@ caller asked for may be narrower, lie elsewhere in memory or have its axes in an
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def row_output(call: Call, dtype: str, out: Any) -> Memory:
         return view if call.shape else View(view.array.reshape(1), dtype)
     like = call.memory
     # A broadcast axis has no place in memory that an output could follow.
-    order = "C" if 0 in like.strides else call.backend.ORDER
+    order: Literal["K", "C"] = "C" if 0 in like.strides else call.backend.ORDER
     return View(np.empty_like(like, dtype=STORAGE[dtype], order=order, subok=False), dtype)
 
 

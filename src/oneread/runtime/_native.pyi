@@ -47,15 +47,15 @@ def reduce(
 
     `outputs` holds, in this order: lse, max, argmax, values, indices, scores, selected, rank,
     entropy, sum_p2, state_m, state_r, state_s1, state_s2. All are contiguous, of any shape that
-    has as many elements as the one given here and, for top-k, k as its last axis. lse, max, entropy,
-    sum_p2: (rows,), float32 or float64. argmax: int64 (rows,). values (rows, k): the input's type
-    for floats, else float32 or float64 after conversion; indices int64 (rows, k); scores (rows, k)
-    float32 or float64, what `kind` says: 1 probability, 2 log-probability, 3 and 4 the same over the k
-    winners alone. selected (rows, s) float32 or float64; rank int64 (rows, s). state_*: float64
-    (rows,): m is the row's maximum in the input's units, r the sum of exp((x - m)/temperature) over
-    all columns but one that holds the maximum, s1 the sum of (x - m)/temperature times that
-    exponential over the same columns, s2 the sum of its squares. A NaN row has m = r = NaN, a row
-    with +inf m = inf, a row of -inf m = -inf and r = 0.
+    has as many elements as the one given here and, for top-k, k as its last axis. lse, max,
+    entropy, sum_p2: (rows,), float32 or float64. argmax: int64 (rows,). values (rows, k): the
+    input's type for floats, else float32 or float64 after conversion; indices int64 (rows, k);
+    scores (rows, k) float32 or float64, what `kind` says: 1 probability, 2 log-probability, 3 and
+    4 the same over the k winners alone. selected (rows, s) float32 or float64; rank int64
+    (rows, s). state_*: float64 (rows,): m is the row's maximum in the input's units, r the sum of
+    exp((x - m)/temperature) over all columns but one that holds the maximum, s1 the sum of
+    (x - m)/temperature times that exponential over the same columns, s2 the sum of its squares.
+    A NaN row has m = r = NaN, a row with +inf m = inf, a row of -inf m = -inf and r = 0.
 
     `select` int64 (rows, s), contiguous: columns to look up (IndexError outside the row) for
     `selected` and `rank`. With `rank_logit` float64 (rows, s), rank is counted against that logit

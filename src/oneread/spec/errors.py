@@ -5,11 +5,11 @@ Knows nothing of who raises what.
 ::
 
     OneReadError
-    ├── ShapeError               (ValueError)             a shape, a length, a k or an option's value
-    ├── AxisError                (ValueError, IndexError) an axis that the array does not have
-    ├── DtypeError               (TypeError)              an element type or an argument's type
-    ├── BackendUnavailableError  (RuntimeError)           a library, an instruction set, a device
-    └── KernelCompileError       (RuntimeError)           a kernel the compiler refused; carries its log
+    ├── ShapeError (ValueError): a shape, a length, a k or an option's value
+    ├── AxisError (ValueError, IndexError): an axis that the array does not have
+    ├── DtypeError (TypeError): an element type or an argument's type
+    ├── BackendUnavailableError (RuntimeError): a library, an instruction set, a device
+    └── KernelCompileError (RuntimeError): a kernel the compiler refused; carries its log
 
 A column outside the row raises Python's own `IndexError`.
 """

@@ -6,7 +6,7 @@ Knows no array library: an array here is `Any`, of the library that the input ca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 
 class TopK(NamedTuple):
@@ -30,7 +30,7 @@ class SoftmaxTopK(tuple[Any, ...]):
     __slots__ = ()
     _fields = ("values", "indices", "lse")
 
-    def __new__(cls, values: Any, indices: Any, lse: Any = None) -> SoftmaxTopK:
+    def __new__(cls, values: Any, indices: Any, lse: Any = None) -> Self:
         return tuple.__new__(cls, (values, indices) if lse is None else (values, indices, lse))
 
     @property
@@ -48,11 +48,17 @@ class SoftmaxTopK(tuple[Any, ...]):
         """Log of the sum of exponentials of the row, or None."""
         return self[2] if len(self) > 2 else None
 
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=False))
+
+    def _replace(self, **changes: Any) -> SoftmaxTopK:
+        return SoftmaxTopK(**{**self._asdict(), **changes})
+
     def __getnewargs__(self) -> tuple[Any, ...]:
         return tuple(self)
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{f}={v!r}" for f, v in zip(self._fields, self, strict=False))
+        fields = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
         return f"SoftmaxTopK({fields})"
 
 

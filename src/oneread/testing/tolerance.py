@@ -102,9 +102,9 @@ def assert_close_to_truth(
     ...
     """
     case = Case.of(x, op, options)
-    bound = check_op(op).max_ulp if max_ulp is None else max_ulp
+    spec = check_op(op)
     for name, value in ({field: got} if field else fields(op, got)).items():
-        judge = Judge.of(case, name, bound)
+        judge = Judge.of(case, name, spec.bound(name) if max_ulp is None else max_ulp)
         if judge is None and value is None:
             continue
         if judge is None or value is None:

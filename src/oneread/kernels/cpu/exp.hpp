@@ -45,7 +45,7 @@ struct Constants<double> {
   static constexpr double limit = 700000;
 };
 
-// A reference may lag this many nats behind the maximum.
+// A reference may lag this many nats behind the maximum, so that it seldom moves.
 inline constexpr double kLag = 12;
 
 // Times ln 2, about the maximum that the reference was made from, less base / t. Arguments measured
@@ -107,6 +107,7 @@ ONEREAD_INLINE typename Vec<C>::F exp_polynomial(typename Vec<C>::F r) {
   constexpr auto& q = Constants<C>::q;
   auto p = V::set(q[0]);
   for (size_t i = 1; i < sizeof q / sizeof q[0]; i++) p = V::fma(p, r, V::set(q[i]));
+  if constexpr (sizeof(C) == 8) return V::fma(r * r, p, r) + V::set(1);  // rounds once near 1
   p = V::fma(p, r, V::set(1));
   return V::fma(p, r, V::set(1));
 }

@@ -48,6 +48,9 @@ struct Online {
   static constexpr int W = V::W;
   static constexpr int U = 4;         // vectors in a block, each with its own sum
   static constexpr int kBlocks = 16;  // blocks between two foldings: a lane adds at most 16 terms
+  // Nats that the reference may lag behind the maximum. Arguments of the moments are measured from
+  // it, and would cancel against a long way to the maximum.
+  static constexpr double lag = kMoments ? 1 : kLag;
   static constexpr size_t kGroup = (size_t)kBlocks * U * W;
 
   // Sums since the last folding, against `reference`.
@@ -120,7 +123,7 @@ struct Online {
     empty = false;
     reference = next;
     scale.set(reference, temperature);
-    C high = (C)((double)largest + kLag * temperature.t);
+    C high = (C)((double)largest + lag * temperature.t);
     constexpr C kMax = sizeof(C) == 4 ? (C)__FLT_MAX__ : (C)__DBL_MAX__;
     threshold = V::set(high < kMax ? high : kMax);
     if (segment) record(at);

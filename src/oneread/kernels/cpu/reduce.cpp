@@ -138,20 +138,23 @@ class Reduce {
     }
     size_t step = whole_span_at_once() ? plan_.span_columns : rows_.block(n);
     size_t stop = std::min((span + 1) * plan_.span_columns, rows_.vocab());
-    FlushToZero flush;
-    for (size_t at = span * plan_.span_columns; at < stop; at += step)
-      for (size_t r = 0; r < n; r++) {
-        size_t end = std::min({at + step, stop, rows_.length(row + r)});
-        if (at >= end) continue;
-        SpanRead& read = found.reads[r * plan_.spans + span];
-        const void* x = columns(row + r, at, end - at, w);
-        if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr);
-        if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
-        if (k_ && plan_.groups) scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
-        for (size_t j = 0; j < ranks_; j++)
-          found.before[(r * plan_.spans + span) * ranks_ + j] +=
-              count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
-      }
+    {
+      FlushToZero flush;
+      for (size_t at = span * plan_.span_columns; at < stop; at += step)
+        for (size_t r = 0; r < n; r++) {
+          size_t end = std::min({at + step, stop, rows_.length(row + r)});
+          if (at >= end) continue;
+          SpanRead& read = found.reads[r * plan_.spans + span];
+          const void* x = columns(row + r, at, end - at, w);
+          if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr);
+          if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
+          if (k_ && plan_.groups)
+            scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
+          for (size_t j = 0; j < ranks_; j++)
+            found.before[(r * plan_.spans + span) * ranks_ + j] +=
+                count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
+        }
+    }
     for (size_t r = 0; r < n && whole_; r++)
       table_.finish_all(&w.states[r], &found.whole[r * plan_.spans + span]);
     for (size_t r = 0; r < n && sums_; r++) {
@@ -303,7 +306,12 @@ class Reduce {
     Partial of = sums;
     if (out_.kind >= 3 && !has_no_probabilities(sums)) {  // over the winners alone
       of = {(double)winner(row, 0)};
-      for (size_t i = 1; i < k_; i++) of.r += exp_difference((double)winner(row, i), of.m, t);
+      double lost = 0;  // of additions to a running sum, Kahan's
+      for (size_t i = 1; i < k_; i++) {
+        double e = exp_difference((double)winner(row, i), of.m, t) - lost, sum = of.r + e;
+        lost = (sum - of.r) - e;
+        of.r = sum;
+      }
     }
     bool logs = out_.kind == 2 || out_.kind == 4;
     for (size_t i = 0; i < k_; i++) {
