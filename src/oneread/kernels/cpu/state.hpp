@@ -31,11 +31,14 @@ inline Partial merge(const Partial& a, const Partial& b, const Temperature& t) {
   if (low.m == -kInf) return high;
   if (a.m == b.m) return {high.m, (a.r + b.r) + 1, a.s1 + b.s1, (a.s2 + b.s2) + 1};
   Pair shift = scaled_difference(low.m, high.m, t);  // <= 0
-  double factor = drivers::exp_of(shift);
-  if (factor == 0) return high;
-  double moved = (1 + low.r) * factor;
-  return {high.m, high.r + moved, high.s1 + (factor * low.s1 + shift.high * moved),
-          high.s2 + factor * factor * (1 + low.s2)};
+  Scaled factor = drivers::exp_times_power(shift, 0);
+  // The factor may be below the normal range where its products are not.
+  auto times = [&](double sum) { return drivers::number({factor.value * sum, factor.power}); };
+  double moved = times(1 + low.r);
+  if (moved == 0) return high;
+  return {
+      high.m, high.r + moved, high.s1 + (times(low.s1) + shift.high * moved),
+      high.s2 + drivers::number({factor.value * factor.value * (1 + low.s2), 2 * factor.power})};
 }
 
 // lse - m / t: the log of the whole sum beside the maximum, right also when the rest is tiny.
