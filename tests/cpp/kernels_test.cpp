@@ -12,7 +12,7 @@ namespace {
 // One exponential by way of exp_scale against a reference at 2^exponent.
 template <class C>
 std::vector<C> exponentials(const std::vector<C>& x, int64_t exponent) {
-  const Kernels& k = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
+  const Kernels& k = current_tables()(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
   std::vector<C> y(x.size());
   k.exp_scale(x.data(), y.data(), x.size(), Reference{0, exponent}, {}, {1, 0});
   return y;
@@ -73,7 +73,7 @@ TEST(exp_of_minus_infinity_is_zero_and_of_nan_is_nan) {
 }
 
 TEST(pieces_give_the_bits_of_the_whole) {
-  const Kernels& k = kernels(ElementType::f32);
+  const Kernels& k = current_tables()(ElementType::f32);
   auto x = normal<float>(5000, 4, 1);
   for (bool moments : {false, true}) {
     Partial whole = sums(k, x, x.size(), moments);
@@ -85,7 +85,7 @@ TEST(pieces_give_the_bits_of_the_whole) {
 }
 
 TEST(rising_rows_move_the_reference_and_keep_the_sum) {
-  const Kernels& k = kernels(ElementType::f32);
+  const Kernels& k = current_tables()(ElementType::f32);
   for (float step : {0.5f, 13.0f, 1000.0f, 1e30f}) {
     std::vector<float> x;
     for (int i = 0; i < 20000; i++) x.push_back((float)i * step);
@@ -104,7 +104,7 @@ TEST(rising_rows_move_the_reference_and_keep_the_sum) {
 }
 
 TEST(the_maximum_stays_out_of_the_sum) {
-  const Kernels& k = kernels(ElementType::f32);
+  const Kernels& k = current_tables()(ElementType::f32);
   for (int gap = 1; gap <= 87; gap++)
     for (size_t at : {0, 5, 40}) {
       std::vector<float> x(41, -INFINITY);
@@ -116,7 +116,7 @@ TEST(the_maximum_stays_out_of_the_sum) {
 
 TEST(half_conversions_round_trip_every_number) {
   for (ElementType type : {ElementType::f16, ElementType::bf16}) {
-    const Kernels& k = kernels(type);
+    const Kernels& k = current_tables()(type);
     std::vector<uint16_t> all(65536), back(65536);
     for (size_t i = 0; i < all.size(); i++) all[i] = (uint16_t)i;
     std::vector<float> wide(65536);
@@ -132,7 +132,7 @@ TEST(half_conversions_round_trip_every_number) {
 }
 
 TEST(float16_is_rounded_to_nearest_even) {
-  const Kernels& k = kernels(ElementType::f16);
+  const Kernels& k = current_tables()(ElementType::f16);
   std::vector<float> x = {65519.f,  65520.f,    1.00048828125f, 1.0014648f,
                           0x1p-25f, 0x1.8p-25f, 0x1p-24f};
   std::vector<uint16_t> want = {0x7bff, 0x7c00, 0x3c00, 0x3c02, 0, 1, 1}, got(x.size());
@@ -141,7 +141,7 @@ TEST(float16_is_rounded_to_nearest_even) {
 }
 
 TEST(group_maxima_bound_every_column) {
-  const Kernels& k = kernels(ElementType::f32);
+  const Kernels& k = current_tables()(ElementType::f32);
   auto w = (size_t)k.width;
   for (size_t n : {(size_t)1, w - 1, w * 16 - 3, w * 64 + 5}) {
     auto x = normal<float>(n, 1, 3);
@@ -158,7 +158,7 @@ TEST(group_maxima_bound_every_column) {
 }
 
 TEST(counts_leave_nan_out) {
-  const Kernels& k = kernels(ElementType::f32);
+  const Kernels& k = current_tables()(ElementType::f32);
   std::vector<float> x = {1,    2, NAN, 3, -INFINITY, 2, INFINITY, 2, -0.0f,
                           0.0f, 5, 6,   7, 8,         9, 10,       2, NAN};
   float two = 2, zero = 0;

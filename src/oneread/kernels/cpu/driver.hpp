@@ -55,6 +55,8 @@ inline constexpr size_t kKeptBytes = (size_t)768 << 10;
 // the types and the layout of x alone.
 struct Plan {
   const char* kernel;
+  const char* isa;
+  Tables tables;
   ElementType element;  // of the table in use: what the vector code loads
   bool in_double;       // the compute type
   bool staged;          // columns are gathered or converted block by block

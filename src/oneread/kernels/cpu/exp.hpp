@@ -55,20 +55,25 @@ ONEREAD_INLINE double middle(const Reference& reference) {
   return (double)(reference.exponent + Constants<C>::headroom);
 }
 
-// 1 / t as power * (high + low), with a power of two that C can hold.
+// 1 / t as power * (high + low) * more, with powers of two that C can hold. `more` is 1 unless t is
+// so small that any difference of logits times power * high is far beyond the range of exp.
 template <class C>
 struct Inverse {
-  C power, high, low;
+  C power, high, low, more;
 
   explicit Inverse(const Temperature& t) {
     constexpr int most = Constants<C>::bias - 1;
-    int e = __builtin_ilogb(t.inverse);
-    e = e > most ? most : e < -most ? -most : e;
-    double scaled = __builtin_ldexp(t.inverse, -e);
-    power = (C)__builtin_ldexp(1, e);
+    // high stays above 2^-27 of the smallest number, so that the smallest argument over it is
+    // finite.
+    int first = clamp(t.power, most), second = clamp(t.power - first, most);
+    if (second < 27 - most) second = 27 - most;
+    double scaled = __builtin_ldexp(t.inverse, second);
+    power = (C)__builtin_ldexp(1, first);
     high = (C)scaled;
-    low = (C)((scaled - (double)high) + __builtin_ldexp(t.inverse_low, -e));
+    low = (C)((scaled - (double)high) + __builtin_ldexp(t.inverse_low, second));
+    more = (C)__builtin_ldexp(1, clamp(t.power - first - second, most));
   }
+  static int clamp(int e, int most) { return e > most ? most : e < -most ? -most : e; }
 };
 
 // Broadcast constants of one reference and temperature.
@@ -101,22 +106,28 @@ struct Scale {
   }
 };
 
+// `lost`, if asked for, is what the last addition rounds away.
 template <class C>
-ONEREAD_INLINE typename Vec<C>::F exp_polynomial(typename Vec<C>::F r) {
+ONEREAD_INLINE typename Vec<C>::F exp_polynomial(typename Vec<C>::F r,
+                                                 typename Vec<C>::F* lost = nullptr) {
   using V = Vec<C>;
   constexpr auto& q = Constants<C>::q;
-  auto p = V::set(q[0]);
+  auto p = V::set(q[0]), one = V::set(1);
   for (size_t i = 1; i < sizeof q / sizeof q[0]; i++) p = V::fma(p, r, V::set(q[i]));
-  if constexpr (sizeof(C) == 8) return V::fma(r * r, p, r) + V::set(1);  // rounds once near 1
-  p = V::fma(p, r, V::set(1));
-  return V::fma(p, r, V::set(1));
+  if constexpr (sizeof(C) == 8) {  // rounds once near 1
+    auto tail = V::fma(r * r, p, r), e = one + tail;
+    if (lost) *lost = tail - (e - one);  // exact: |tail| < 1
+    return e;
+  }
+  return V::fma(V::fma(p, r, one), r, one);
 }
 
 // exp((x - base) / t) * 2^-exponent; `argument`, if asked for, is (x - base) / t - point, finite
 // also where x is -inf. A NaN comes through; -inf and columns below the range give exactly 0.
 template <class C, bool kGeneral>
 ONEREAD_INLINE typename Vec<C>::F exponential(typename Vec<C>::F x, const Scale<C>& scale,
-                                              typename Vec<C>::F* argument = nullptr) {
+                                              typename Vec<C>::F* argument = nullptr,
+                                              typename Vec<C>::F* lost_in_last = nullptr) {
   using V = Vec<C>;
   using K = Constants<C>;
   using F = typename V::F;
@@ -137,7 +148,9 @@ ONEREAD_INLINE typename Vec<C>::F exponential(typename Vec<C>::F x, const Scale<
   }
   // The low bits of `shifted` are the biased exponent; 0 there gives the factor +0.
   F power = (F)((typename V::U)shifted << K::mantissa);
-  return exp_polynomial<C>(r) * power;
+  F e = exp_polynomial<C>(r, lost_in_last);
+  if (lost_in_last) *lost_in_last = *lost_in_last * power;
+  return e * power;
 }
 
 }  // namespace oneread::ONEREAD_ISA

@@ -16,20 +16,24 @@ const char* current_isa();
 // Throws std::invalid_argument when the name is not compiled in or the machine cannot run it.
 void set_isa(const std::string& name);
 
-const Kernels& kernels(ElementType);
+// The tables of the instruction set in use, by element type. One op keeps to one of these, whatever
+// is set meanwhile.
+using Tables = const Kernels& (*)(ElementType);
+Tables current_tables();
 
-// Results below the normal range become 0 while one of these lives, on this thread. Arithmetic on
-// subnormals costs about 100 cycles on x86. Inputs are left alone, so that subnormal logits keep
-// their order. On aarch64 subnormals are not slow, and flushing there would change the inputs too.
-class FlushToZero {
+// While it lives this thread rounds to nearest and takes subnormal inputs as they are, whatever the
+// caller has set: bits must not depend on that. With `flush` results below the normal range become
+// 0 on x86, where arithmetic on subnormals costs about 100 cycles; on aarch64 it does not, and
+// flushing there would change the inputs too.
+class FloatControl {
  public:
-  FlushToZero();
-  ~FlushToZero();
-  FlushToZero(const FlushToZero&) = delete;
-  FlushToZero& operator=(const FlushToZero&) = delete;
+  explicit FloatControl(bool flush);
+  ~FloatControl();
+  FloatControl(const FloatControl&) = delete;
+  FloatControl& operator=(const FloatControl&) = delete;
 
  private:
-  unsigned saved_ = 0;
+  uint64_t saved_ = 0;
 };
 
 }  // namespace oneread

@@ -20,15 +20,16 @@ struct Isa {
 
 #if defined(__x86_64__)
 // __builtin_cpu_supports also asks whether the operating system saves the wider registers. Clang's
-// does not know F16C.
-bool has_f16c() {
+// does not know these three, which belong to the level, too.
+bool has_f16c_movbe_lzcnt() {
   unsigned a, b, c, d;
-  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C) || !(c & bit_MOVBE)) return false;
+  return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
 }
 bool has_v2() { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"); }
 bool has_v3() {
   return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c_movbe_lzcnt();
 }
 bool has_v4() {
   return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -91,14 +92,20 @@ void set_isa(const std::string& name) {
   throw std::invalid_argument("this build has no code for " + name);
 }
 
-const Kernels& kernels(ElementType type) { return current().table(type); }
+Tables current_tables() { return current().table; }
 
 #if defined(__x86_64__)
-FlushToZero::FlushToZero() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8000); }
-FlushToZero::~FlushToZero() { _mm_setcsr(saved_); }
+FloatControl::FloatControl(bool flush) : saved_(_mm_getcsr()) {
+  constexpr unsigned masked = 0x1f80, flush_results = 0x8000;
+  _mm_setcsr(masked | (flush ? flush_results : 0));
+}
+FloatControl::~FloatControl() { _mm_setcsr((unsigned)saved_); }
 #else
-FlushToZero::FlushToZero() = default;
-FlushToZero::~FlushToZero() = default;
+FloatControl::FloatControl(bool) {
+  asm volatile("mrs %0, fpcr" : "=r"(saved_));
+  asm volatile("msr fpcr, %0" ::"r"((uint64_t)0));
+}
+FloatControl::~FloatControl() { asm volatile("msr fpcr, %0" ::"r"(saved_)); }
 #endif
 
 }  // namespace oneread

@@ -14,13 +14,20 @@ struct Reference {
   int64_t exponent = 0;
 };
 
-// What logits are divided by, and its inverse with what the rounding left out.
+// What logits are divided by, and its inverse (inverse + inverse_low) * 2^power with what the
+// rounding left out. The power stands apart since 1 / t may leave double's range.
 struct Temperature {
   double t = 1, inverse = 1, inverse_low = 0;
+  int power = 0;
 
   Temperature() = default;
-  explicit Temperature(double value)
-      : t(value), inverse(1 / value), inverse_low(__builtin_fma(-inverse, value, 1) * inverse) {}
+  explicit Temperature(double value) : t(value) {
+    if (t == 1) return;
+    double f = __builtin_frexp(t, &power);
+    inverse = 1 / f;
+    inverse_low = __builtin_fma(-inverse, f, 1) * inverse;
+    power = -power;
+  }
 };
 
 // (value + low) * 2^power: a positive number that double's range may not hold.

@@ -35,7 +35,10 @@ struct WideSum {
     high = high * first * second;
     low = low * first * second;
   }
-  ONEREAD_INLINE double total() const { return V::total(high) + V::total(low); }
+  ONEREAD_INLINE double total() const {
+    double lost = 0, none = 0, sum = V::total(high, &lost);
+    return sum + (lost + (sizeof(C) == 8 ? V::total(low, &none) : 0));
+  }
 };
 
 // kRest: one maximum a lane stays out of the sums. kMoments: also sum z e^z and e^2z.
@@ -52,6 +55,10 @@ struct Online {
   // it, and would cancel against a long way to the maximum.
   static constexpr double lag = kMoments ? 1 : kLag;
   static constexpr size_t kGroup = (size_t)kBlocks * U * W;
+
+  // Statistics of float64 have no wider type to be summed in: every term goes straight into the
+  // compensated sums, with what its own roundings lost.
+  static constexpr bool kPrecise = kRest && sizeof(C) == 8;
 
   // Sums since the last folding, against `reference`.
   F sum[U], sum_z[U], sum_square[U];
@@ -86,6 +93,8 @@ struct Online {
 
   // Move the sums of the last blocks into the double ones.
   ONEREAD_INLINE void fold() {
+    left = kBlocks;
+    if constexpr (kPrecise) return;
     auto wide = V::widen((sum[0] + sum[1]) + (sum[2] + sum[3]));
     folded.add(wide);
     if constexpr (kMoments) {
@@ -95,11 +104,10 @@ struct Online {
           V::widen((sum_square[0] + sum_square[1]) + (sum_square[2] + sum_square[3])));
     }
     for (int u = 0; u < U; u++) sum[u] = sum_z[u] = sum_square[u] = F{};
-    left = kBlocks;
   }
 
   static Reference reference_for(double largest, const Temperature& t) {
-    double z = largest * t.inverse;
+    double z = scaled_difference(largest, 0, t).high;
     if (z <= Constants<C>::limit && z >= -Constants<C>::limit)
       return {0, (int64_t)__builtin_ceil(z * kLog2e) - Constants<C>::headroom};
     return {largest, -Constants<C>::headroom};
@@ -125,7 +133,7 @@ struct Online {
     scale.set(reference, temperature);
     C high = (C)((double)largest + lag * temperature.t);
     constexpr C kMax = sizeof(C) == 4 ? (C)__FLT_MAX__ : (C)__DBL_MAX__;
-    threshold = V::set(high < kMax ? high : kMax);
+    threshold = V::set(high < largest ? largest : high < kMax ? high : kMax);
     if (segment) record(at);
   }
 
@@ -156,18 +164,59 @@ struct Online {
       segments -= gone;
       segment[0].column = 0;
     }
+    // Full all the same only if the row changed under our hands: stay within the array.
+    if (segments == kMaxSegments) segments--;
     segment[segments] = {segments ? at : 0, reference};
     segments++;
   }
 
+  // The sums that a loop works on, in registers: of the last blocks, or the precise ones.
+  struct Running {
+    F sum[U], z[U], square[U];
+    WideSum<C> precise, precise_z, precise_square;
+    F rounding;  // of scale.point, which arguments of precise sums are corrected for
+  };
+  ONEREAD_INLINE void get(Running& to) const {
+    if constexpr (kPrecise) {
+      to.precise = folded, to.precise_z = folded_z, to.precise_square = folded_square;
+      to.rounding = V::set((C)minus_nats((double)scale.point[0], middle<C>(reference)));
+    } else {
+      for (int u = 0; u < U; u++)
+        to.sum[u] = sum[u], to.z[u] = sum_z[u], to.square[u] = sum_square[u];
+    }
+  }
+  ONEREAD_INLINE void put(const Running& from) {
+    if constexpr (kPrecise) {
+      folded = from.precise, folded_z = from.precise_z, folded_square = from.precise_square;
+    } else {
+      for (int u = 0; u < U; u++)
+        sum[u] = from.sum[u], sum_z[u] = from.z[u], sum_square[u] = from.square[u];
+    }
+  }
+
   // One vector of exponentials, added to the running sums.
   template <bool kGeneral>
-  static ONEREAD_INLINE F add(F x, F& total, F& total_z, F& total_square, const Scale<C>& k) {
-    F z, e = exponential<C, kGeneral>(x, k, kMoments ? &z : nullptr);
-    total = total + e;
-    if constexpr (kMoments) {
-      total_z = V::fma(z, e, total_z);
-      total_square = V::fma(e, e, total_square);
+  static ONEREAD_INLINE F add(F x, int u, Running& to, const Scale<C>& k) {
+    F z = {}, lost = {};
+    F e = exponential<C, kGeneral>(x, k, kMoments ? &z : nullptr, kPrecise ? &lost : nullptr);
+    if constexpr (kPrecise) {
+      to.precise.add(e);
+      to.precise.low = to.precise.low + lost;
+      if constexpr (kMoments) {
+        F ze = z * e, ee = e * e;
+        to.precise_z.add(ze);
+        to.precise_z.low =
+            to.precise_z.low + (V::product_error(z, e, ze) + (z * lost + to.rounding * e));
+        to.precise_square.add(ee);
+        to.precise_square.low =
+            to.precise_square.low + (V::product_error(e, e, ee) + (lost + lost) * e);
+      }
+    } else {
+      to.sum[u] = to.sum[u] + e;
+      if constexpr (kMoments) {
+        to.z[u] = V::fma(z, e, to.z[u]);
+        to.square[u] = V::fma(e, e, to.square[u]);
+      }
     }
     return e;
   }
@@ -183,17 +232,13 @@ struct Online {
   // Feed from column i on; returns early when the reference moved between general and plain.
   template <bool kGeneral, bool kStore>
   size_t run(const E* x, size_t i, size_t n, C* e_out) {
-    F d[U], dz[U], dq[U], high = top, limit = threshold;
+    F high = top, limit = threshold;
     Scale<C> k = scale;
+    Running sums;
     int blocks = left;
-    auto put = [&] {
-      for (int u = 0; u < U; u++) sum[u] = d[u], sum_z[u] = dz[u], sum_square[u] = dq[u];
-    };
-    auto get = [&] {
-      for (int u = 0; u < U; u++) d[u] = sum[u], dz[u] = sum_z[u], dq[u] = sum_square[u];
-      k = scale, limit = threshold;
-    };
-    get();
+    auto leave = [&] { put(sums); };
+    auto enter = [&] { get(sums), k = scale, limit = threshold; };
+    enter();
     for (; i + U * W <= n; i += U * W) {
       F v[U], largest = high;
       for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
@@ -201,20 +246,20 @@ struct Online {
         for (int u = 0; u < U; u++) keep_largest(v[u], largest);
       else largest = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
       if (__builtin_expect(V::any_gt(largest, limit), 0)) {
-        put();
+        leave();
         move_reference(largest, column + i);
-        get();
+        enter();
         if (k.general != kGeneral) return top = high, left = blocks, i;
       }
       high = largest;
       for (int u = 0; u < U; u++) {
-        F e = add<kGeneral>(v[u], d[u], dz[u], dq[u], k);
+        F e = add<kGeneral>(v[u], u, sums, k);
         if constexpr (kStore) V::store(e_out + i + u * W, e);
       }
       if (__builtin_expect(--blocks == 0, 0)) {
-        put();
+        leave();
         fold();
-        get();
+        enter();
         blocks = kBlocks;
       }
     }
@@ -225,19 +270,19 @@ struct Online {
       if constexpr (kRest) keep_largest(v, largest);
       else largest = v;
       if (V::any_gt(largest, limit)) {
-        put();
+        leave();
         move_reference(largest, column + i);
-        get();
+        enter();
         if (k.general != kGeneral) return top = high, left = blocks, i;
       }
       high = largest;
-      F e = add<kGeneral>(v, d[u], dz[u], dq[u], k);
+      F e = add<kGeneral>(v, u, sums, k);
       if constexpr (kStore) {
         if (lanes == W) V::store(e_out + i, e);
         else Element<C>::store_tail(e_out + i, lanes, e);
       }
     }
-    put();
+    leave();
     top = high, left = blocks;
     return i;
   }
@@ -279,12 +324,15 @@ struct Online {
         break;
       }
     F others = V::load(lane);
-    if (scale.general) add<true>(others, sum[0], sum_z[0], sum_square[0], scale);
-    else add<false>(others, sum[0], sum_z[0], sum_square[0], scale);
+    Running sums;
+    get(sums);
+    if (scale.general) add<true>(others, 0, sums, scale);
+    else add<false>(others, 0, sums, scale);
+    put(sums);
     fold();
     double total = folded.total();
     nan = nan || (!inf && __builtin_isnan(total));
-    *out = {(double)m};
+    *out = {(double)m + 0.0};  // one zero
     if (nan) out->m = out->r = __builtin_nan("");
     if (nan || inf || empty) return;
     Pair z = scaled_difference(reference.base, (double)m, temperature);

@@ -105,17 +105,24 @@ struct Output {
       });
       return;
     }
-    // Halves, so that x - m cannot overflow where its quotient does not; and -inf stays out of the
-    // product with the low part, which may be 0.
+    // Halves where t > 1, so that x - m cannot overflow where its quotient does not; below 1 they
+    // would lose bits of subnormal logits. -inf stays out of the product with the low part, which
+    // may be 0.
     Inverse<C> inverse(t);
-    F half = V::set((C)0.5), power = V::set(2 * inverse.power),
-      floor = V::set(-Constants<C>::round);
-    F high = V::set(inverse.high), low = V::set(inverse.low);
+    bool halve = t.t > 1;
+    F half = V::set((C)(halve ? 0.5 : 1)), power = V::set((halve ? 2 : 1) * inverse.power);
+    F floor = V::set(-Constants<C>::round);
+    F high = V::set(inverse.high), low = V::set(inverse.low), more = V::set(inverse.more);
     vm = vm * half;
-    transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
-      F w = (v * half - vm) * power;
-      return V::fma(w, high, V::fma(V::hi(floor, w), low, -vl));
-    });
+    if (inverse.more == 1)
+      transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
+        F w = (v * half - vm) * power;
+        return V::fma(w, high, V::fma(V::hi(floor, w), low, -vl));
+      });
+    else
+      transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
+        return (v * half - vm) * power * high * more - vl;
+      });
   }
 
   static void fill(E* y, size_t n, double value) {

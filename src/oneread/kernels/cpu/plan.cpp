@@ -90,6 +90,8 @@ const char* kernel_name(const Request& request, const Plan& plan) {
 
 Plan make_plan(const Request& request, const Layout& layout) {
   Plan plan{};
+  plan.isa = current_isa();
+  plan.tables = current_tables();
   const Operand& x = request.x;
   bool wide_output = request.double_outputs || (request.y && request.y->dtype == DType::f64);
   plan.in_double = computes_in_double(x.dtype) || wide_output;
@@ -102,7 +104,7 @@ Plan make_plan(const Request& request, const Layout& layout) {
       direct ? element_type(x.dtype) : (plan.in_double ? ElementType::f64 : ElementType::f32);
   plan.span_columns = span_for(layout.vocab);
   plan.spans = (layout.vocab + plan.span_columns - 1) / plan.span_columns;
-  if (request.top_k) choose_groups(request, layout, (size_t)kernels(plan.element).width, plan);
+  if (request.top_k) choose_groups(request, layout, (size_t)plan.tables(plan.element).width, plan);
   plan.threads = layout.rows * layout.vocab < kSmall ? 1 : std::max(1, request.threads);
   plan.by_span = plan.threads > 1 && plan.spans > 1 && layout.rows < 2 * (size_t)plan.threads;
   bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
@@ -115,7 +117,7 @@ Plan make_plan(const Request& request, const Layout& layout) {
 
 Record make_record(const Request& request, const Plan& plan) {
   return {plan.kernel,
-          current_isa(),
+          plan.isa,
           dtype_name(request.x.dtype),
           plan.staged ? "staged" : "rows",
           !request.y       ? "none"

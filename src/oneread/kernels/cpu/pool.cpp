@@ -23,7 +23,7 @@ namespace oneread {
 
 namespace {
 
-// About 20 us on a 3 GHz core. Without a bound, a spinning join loses whole scheduler ticks on a
+// 20 to 50 us, by processor. Without a bound, a spinning join loses whole scheduler ticks on a
 // busy machine (4 ms were seen).
 constexpr int kSpins = 2000;
 
@@ -113,14 +113,12 @@ std::atomic<Pool*> the_pool{nullptr};
 Pool& pool() {
   Pool* now = the_pool.load(std::memory_order_acquire);
   if (now) return *now;
-  Pool* made = new Pool;
-  if (the_pool.compare_exchange_strong(now, made)) {
 #if defined(__linux__) || defined(__APPLE__)
-    static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); }); });
+  static std::once_flag once;  // before there is a pool that a child could inherit
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); }); });
 #endif
-    return *made;
-  }
+  Pool* made = new Pool;
+  if (the_pool.compare_exchange_strong(now, made)) return *made;
   delete made;
   return *now;
 }

@@ -37,7 +37,8 @@ class Reduce {
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
         masked_(request.where || request.lengths) {
     group_ = rows_.neighbours();
-    size_t each = plan.groups * sizeof(C) + (whole_ ? plan.spans * sizeof(SpanSum) : 0);
+    size_t each =
+        plan.groups * sizeof(C) + (whole_ ? plan.spans * sizeof(SpanSum) : 0) + ranks_ * 8;
     if (each * group_ > ((size_t)256 << 10)) group_ = 1;
     for (int t = 0; t < plan.threads; t++)
       workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_, whole_,
@@ -52,6 +53,7 @@ class Reduce {
     size_t chunk = rows_per_item(rows_.count(), rows_.vocab(), plan_.threads, group_);
     size_t items = (rows_.count() + chunk - 1) / chunk;
     parallel(items, plan_.threads, [&](size_t item, int worker) {
+      FloatControl plain(false);
       size_t to = std::min((item + 1) * chunk, rows_.count());
       Worker& w = workers_[worker];
       for (size_t row = item * chunk; row < to; row += group_) {
@@ -74,8 +76,12 @@ class Reduce {
   };
   Found of_row(const Found& f, size_t row) const {
     return {f.reads + row * plan_.spans, whole_ ? f.whole + row * plan_.spans : nullptr,
-            f.maxima + row * plan_.groups, f.before + row * plan_.spans * ranks_};
+            f.maxima + row * plan_.groups, f.before + row * slots() * ranks_};
   }
+
+  // Counts of a row are kept by span only where threads share it.
+  size_t slots() const { return plan_.by_span ? plan_.spans : 1; }
+  size_t slot(size_t span) const { return plan_.by_span ? span : 0; }
 
   // Outputs that need a maximum kept out of the sum, or the maximum itself.
   static bool needs_rest(const Outputs& out) {
@@ -89,7 +95,7 @@ class Reduce {
           spans(own_rows * plan.spans),
           whole(all ? own_rows * plan.spans : 0),
           maxima(own_rows * plan.groups),
-          before(own_rows * ranks * plan.spans),
+          before(own_rows * ranks),
           ranked(group * ranks),
           buffer(columns),
           bytes(columns * 8),
@@ -113,6 +119,7 @@ class Reduce {
     Room<size_t> before(items * ranks_);
     Found found{reads.get(), whole.get(), maxima.get(), before.get()};
     parallel(items, plan_.threads, [&](size_t item, int worker) {
+      FloatControl plain(false);
       size_t row = item / spans;
       read_span(row, 1, item % spans, workers_[worker], of_row(found, row));
     });
@@ -123,14 +130,16 @@ class Reduce {
   // Read one span of n neighbouring rows.
   void read_span(size_t row, size_t n, size_t span, Worker& w, const Found& found) {
     double best[kNeighbours];
+    Temperature t[kNeighbours];
     for (size_t r = 0; r < n; r++) {
       SpanRead& read = found.reads[r * plan_.spans + span] = SpanRead{};
       read.sums = empty_partial();
       best[r] = -kInf;
-      if (whole_) table_.start(&w.states[r], rows_.temperature(row + r));
-      if (sums_) table_.start_rest(&w.states[r], rows_.temperature(row + r), moments_);
+      t[r] = rows_.temperature(row + r);
+      if (whole_) table_.start(&w.states[r], t[r]);
+      if (sums_) table_.start_rest(&w.states[r], t[r], moments_);
       for (size_t j = 0; j < ranks_; j++) {
-        found.before[(r * plan_.spans + span) * ranks_ + j] = 0;
+        if (span == 0 || plan_.by_span) found.before[(r * slots() + slot(span)) * ranks_ + j] = 0;
         w.ranked[r * ranks_ + j] = ranked(row + r, j);
       }
       C* own = found.maxima + r * plan_.groups;
@@ -138,23 +147,21 @@ class Reduce {
     }
     size_t step = whole_span_at_once() ? plan_.span_columns : rows_.block(n);
     size_t stop = std::min((span + 1) * plan_.span_columns, rows_.vocab());
-    {
-      FlushToZero flush;
-      for (size_t at = span * plan_.span_columns; at < stop; at += step)
-        for (size_t r = 0; r < n; r++) {
-          size_t end = std::min({at + step, stop, rows_.length(row + r)});
-          if (at >= end) continue;
-          SpanRead& read = found.reads[r * plan_.spans + span];
-          const void* x = columns(row + r, at, end - at, w);
-          if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr);
-          if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
-          if (k_ && plan_.groups)
-            scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
-          for (size_t j = 0; j < ranks_; j++)
-            found.before[(r * plan_.spans + span) * ranks_ + j] +=
-                count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
-        }
-    }
+    bool reads = whole_ || sums_ || ranks_ || (k_ && plan_.groups);
+    for (size_t at = span * plan_.span_columns; at < stop && reads; at += step)
+      for (size_t r = 0; r < n; r++) {
+        size_t end = std::min({at + step, stop, rows_.length(row + r)});
+        if (at >= end) continue;
+        SpanRead& read = found.reads[r * plan_.spans + span];
+        const void* x = columns(row + r, at, end - at, w);
+        FloatControl control(Rows::flushes(t[r]));
+        if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr);
+        if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
+        if (k_ && plan_.groups) scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
+        for (size_t j = 0; j < ranks_; j++)
+          found.before[(r * slots() + slot(span)) * ranks_ + j] +=
+              count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
+      }
     for (size_t r = 0; r < n && whole_; r++)
       table_.finish_all(&w.states[r], &found.whole[r * plan_.spans + span]);
     for (size_t r = 0; r < n && sums_; r++) {
@@ -243,7 +250,7 @@ class Reduce {
   void write_rank(size_t row, const size_t* before) {
     for (size_t j = 0; j < ranks_; j++) {
       size_t at = row * ranks_ + j, sum = 0, length = rows_.length(row);
-      for (size_t s = 0; s < plan_.spans; s++) sum += before[s * ranks_ + j];
+      for (size_t s = 0; s < slots(); s++) sum += before[s * ranks_ + j];
       int64_t column = out_.select[at];
       // Columns beyond the length that lie left of one that is not kept come before it, too.
       bool beyond =
@@ -259,7 +266,7 @@ class Reduce {
       done = true, select_by_sorting<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(),
                                         w.select, columns);
     else if (!plan_.radix && !nan)
-      done = select_by_groups<C>(rows_, row, k_, plan_, maxima, w.select, columns);
+      done = true, select_by_groups<C>(rows_, row, k_, plan_, maxima, w.select, columns);
     if (!done)
       select_by_radix<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(), w.select, columns);
     if (out_.values) write_values(row, columns);
@@ -288,15 +295,14 @@ class Reduce {
   // Probabilities with the bits that softmax gives them: its sums, its references, its kernel.
   void write_softmax(size_t row, const SpanSum* spans, const WholeSum& whole,
                      const Temperature& t) {
-    FlushToZero flush;
-    const Kernels& own = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
+    FloatControl control(Rows::flushes(t));
     for (size_t i = 0; i < k_; i++) {
       auto column = (size_t)out_.indices[row * k_ + i];
       const SpanSum& span = spans[column / plan_.span_columns];
       C x = winner(row, i), y = 0;
       if (!span.empty && x > -(C)kInf) {
         const Segment& segment = span.segment[segment_of(span, column % plan_.span_columns)];
-        own.exp_scale(&x, &y, 1, segment.reference, t, whole.factor(segment, t));
+        rows_.own.exp_scale(&x, &y, 1, segment.reference, t, whole.factor(segment, t));
       }
       out_.scores.set(row * k_ + i, whole.has_no_probabilities() ? kNaN : (double)y);
     }

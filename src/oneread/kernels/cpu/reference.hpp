@@ -18,11 +18,17 @@ struct Pair {
 
 // (a - b) / t to about twice the precision of double.
 inline Pair scaled_difference(double a, double b, const Temperature& t) {
+  // Quarters where the difference or twice it would overflow, though its quotient need not.
+  int power = t.power;
+  if (__builtin_fabs(a) > 0x1p1000 || __builtin_fabs(b) > 0x1p1000) {
+    a *= 0.25, b *= 0.25, power += 2;
+  }
   double d = a - b, back = d - a;
   double lost = (a - (d - back)) - (b + back);  // TwoSum
   double z = d * t.inverse;
   double low = __builtin_fma(d, t.inverse, -z) + (d * t.inverse_low + lost * t.inverse);
-  return {z, __builtin_isfinite(low) ? low : 0};
+  if (power) z = __builtin_ldexp(z, power), low = __builtin_ldexp(low, power);
+  return {z, __builtin_isfinite(low) && __builtin_isfinite(z) ? low : 0};
 }
 
 // a - n ln 2. ln 2 comes off in two parts, the first one short enough that its product is exact.
@@ -56,7 +62,8 @@ inline Scaled exp_times_power(const Pair& z, int64_t power) {
 
 // from - to in nats.
 inline double nats_between(const Reference& from, const Reference& to, const Temperature& t) {
-  return (from.base - to.base) * t.inverse + (double)(from.exponent - to.exponent) * kLn2;
+  double bases = from.base == to.base ? 0 : scaled_difference(from.base, to.base, t).high;
+  return bases + (double)(from.exponent - to.exponent) * kLn2;
 }
 
 // e^(from - to): a power of two, hence exact, when both have the same base.

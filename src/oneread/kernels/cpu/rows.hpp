@@ -21,10 +21,11 @@ class Rows {
       : request_(request),
         layout_(layout),
         plan_(plan),
-        table(kernels(plan.element)),
-        half_(kernels(request.x.dtype == DType::bf16 ? ElementType::bf16 : ElementType::f16)),
-        half_out_(kernels(request.y && request.y->dtype == DType::bf16 ? ElementType::bf16
-                                                                       : ElementType::f16)),
+        table(plan.tables(plan.element)),
+        own(plan.tables(plan.in_double ? ElementType::f64 : ElementType::f32)),
+        half_(plan.tables(request.x.dtype == DType::bf16 ? ElementType::bf16 : ElementType::f16)),
+        half_out_(plan.tables(request.y && request.y->dtype == DType::bf16 ? ElementType::bf16
+                                                                           : ElementType::f16)),
         columns_{request.x.dtype, request.x.swapped, &layout.inner, &Axis::x},
         columns_where_{DType::boolean, false, &layout.inner, &Axis::where},
         columns_y_{request.y ? request.y->dtype : DType::f32, request.y && request.y->swapped,
@@ -36,14 +37,13 @@ class Rows {
   size_t length(size_t row) const {
     return request_.lengths ? (size_t)request_.lengths[row] : layout_.vocab;
   }
-  // Beyond these bounds the inverse leaves the range of the compute type, and no result changes any
-  // more: differences of logits over it are 0 or infinite to that type.
   Temperature temperature(size_t row) const {
-    if (!request_.temperatures && request_.temperature == 1) return {};
-    double t = request_.temperatures ? request_.temperatures[row] : request_.temperature;
-    double most = plan_.in_double ? 0x1p1020 : 0x1p226;
-    return Temperature(t > most ? most : t < 1 / most ? 1 / most : t);
+    return Temperature(request_.temperatures ? request_.temperatures[row] : request_.temperature);
   }
+
+  // Whether results below the normal range may be flushed: not when a temperature is so small that
+  // differences between subnormal logits count.
+  static bool flushes(const Temperature& t) { return t.t > 0x1p-60; }
 
   // How many rows from `row` on are worth reading turn by turn.
   size_t neighbours() const {
@@ -92,7 +92,8 @@ class Rows {
   const Plan& plan_;
 
  public:
-  const Kernels& table;
+  const Kernels& table;  // of the elements that the vector code loads
+  const Kernels& own;    // of the compute type
 
  private:
   const Kernels& half_;

@@ -77,57 +77,65 @@ class Best {
 template <class C>
 struct SelectRoom {
   SelectRoom(size_t groups, bool sorts)
-      : maxima(groups),
-        second(groups / 16 + 64),
+      : second(groups / 16 + 64),
         sorted(std::max(groups, (size_t)1)),
         found(groups),
         candidates(sorts ? Best<C>::kCapacity : 0),
         counts(2048) {}
-  Room<C> maxima;          // of the groups of one row
   Room<C> second, sorted;  // maxima of maxima; a copy to partition
   Room<uint32_t> found;    // groups that may hold one of the k
   Room<Candidate<C>> candidates;
   Room<size_t> counts;
 };
 
+// Columns of -inf for the places from n to k: the lowest that are kept, then the lowest of the
+// rest.
+inline void fill_with_never(const Rows& rows, size_t row, size_t n, size_t k, int64_t* columns) {
+  size_t length = rows.length(row);
+  for (size_t c = 0; c < length && n < k; c++)
+    if (rows.kept(row, c) && rows.element_at<double>(row, c) == -kInf) columns[n++] = (int64_t)c;
+  for (size_t c = 0; c < rows.vocab() && n < k; c++)
+    if (!rows.kept(row, c)) columns[n++] = (int64_t)c;
+}
+
 // The k largest by the bounds that the maxima of groups give. The k-th largest maximum is at most
-// the k-th largest element, and only the groups that reach it need a second look. False when the
-// bound is -inf: then fewer than k columns may be above -inf.
+// the k-th largest element, and only the groups that reach it need a second look. The row has no
+// NaN.
 template <class C>
-bool select_by_groups(const Rows& rows, size_t row, size_t k, const Plan& plan, const C* maxima,
+void select_by_groups(const Rows& rows, size_t row, size_t k, const Plan& plan, const C* maxima,
                       SelectRoom<C>& room, int64_t* columns) {
   auto larger = [](C a, C b) { return a > b; };
+  auto kth = [&](C* numbers, size_t n) {
+    std::nth_element(numbers, numbers + (k - 1), numbers + n, larger);
+    return numbers[k - 1];
+  };
+  constexpr C never = -(C)kInf;
   auto width = (size_t)rows.table.width;
-  const Kernels& own = kernels(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
 
   // A first bound from the maxima of 16 vectors of maxima, so that few maxima are looked at.
-  C bound = -(C)kInf;
+  C bound = never;
   size_t second = (plan.groups + 16 * width - 1) / (16 * width) * width;
   if (second >= 2 * k) {
-    own.block_max(maxima, plan.groups, 16, room.second.get(), true);
-    std::nth_element(room.second.get(), room.second.get() + (k - 1), room.second.get() + second,
-                     larger);
-    bound = room.second[k - 1];
+    rows.own.block_max(maxima, plan.groups, 16, room.second.get(), true);
+    bound = kth(room.second.get(), second);
   }
-  size_t count = own.collect(maxima, plan.groups, &bound, room.found.get());
+  size_t count = rows.own.collect(maxima, plan.groups, &bound, room.found.get());
   for (size_t i = 0; i < count; i++) room.sorted[i] = maxima[room.found[i]];
-  std::nth_element(room.sorted.get(), room.sorted.get() + (k - 1), room.sorted.get() + count,
-                   larger);
-  bound = room.sorted[k - 1];
-  if (bound == -(C)kInf) return false;
+  bound = kth(room.sorted.get(), count);
 
   Best<C> best(room.candidates.get(), k);
   size_t length = rows.length(row);
   for (size_t i = 0; i < count; i++) {
     size_t group = room.found[i];
-    if (!(maxima[group] >= bound)) continue;
+    if (!(maxima[group] >= bound) || maxima[group] == never) continue;
     size_t column = group / width * plan.group_vectors * width + group % width;
     for (size_t j = 0; j < plan.group_vectors && column < length; j++, column += width) {
       C v = rows.element_at<C>(row, column);
-      if (v >= bound) best.add(order_key(v), (int64_t)column);
+      if (v >= bound && v != never) best.add(order_key(v), (int64_t)column);
     }
   }
-  return best.finish(columns) == k;
+  size_t n = best.finish(columns);
+  if (n < k) fill_with_never(rows, row, n, k, columns);
 }
 
 // Call visit(key, column) for every column, in order; 0 for columns that are not kept.
@@ -156,7 +164,8 @@ void select_by_sorting(const Rows& rows, size_t row, size_t k, bool masked, C* b
 }
 
 // The k-th largest key, digit by digit, then all columns that are larger and as many ties as are
-// left, then a sort. Any k, any numbers; reads the row once a digit and once more.
+// left, then a sort. Any k, any numbers; reads the row once a digit and once more. Should the row
+// change meanwhile, the columns are any, but no memory of others is touched.
 template <class C>
 void select_by_radix(const Rows& rows, size_t row, size_t k, bool masked, C* buffer, void* bytes,
                      SelectRoom<C>& room, int64_t* columns) {
@@ -172,19 +181,20 @@ void select_by_radix(const Rows& rows, size_t row, size_t k, bool masked, C* buf
       if ((key & known) == prefix) counts[(key >> low) & (Key)(buckets - 1)]++;
     });
     int digit = buckets - 1;
-    for (; counts[digit] < ties; digit--) ties -= counts[digit];
+    for (; digit > 0 && counts[digit] < ties; digit--) ties -= counts[digit];
     prefix |= (Key)digit << low;
     known |= (Key)(buckets - 1) << low;
     high = low;
   }
   size_t n = 0;
   visit_keys(rows, row, buffer, bytes, masked, [&](Key key, size_t column) {
-    if (key < prefix || (key == prefix && !ties)) return;
+    if (key < prefix || (key == prefix && !ties) || n == k) return;
     if (key == prefix) ties--;
     // Key and column in one number, where they fit, sort without another look at the row.
     bool packed = sizeof(Key) == 4 && rows.vocab() <= (size_t)1 << 32;
     columns[n++] = packed ? (int64_t)((uint64_t)(Key)~key << 32 | column) : (int64_t)column;
   });
+  std::fill(columns + n, columns + k, 0);
   if (sizeof(Key) == 4 && rows.vocab() <= (size_t)1 << 32) {
     auto packed = reinterpret_cast<uint64_t*>(columns);
     std::sort(packed, packed + k);

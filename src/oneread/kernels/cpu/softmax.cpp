@@ -32,7 +32,7 @@ class Softmax {
     size_t chunk = rows_per_item(rows_.count(), rows_.vocab(), plan_.threads, group_);
     size_t items = (rows_.count() + chunk - 1) / chunk;
     parallel(items, plan_.threads, [&](size_t item, int worker) {
-      FlushToZero flush;
+      FloatControl plain(false);
       size_t from = item * chunk, to = std::min(from + chunk, rows_.count());
       some_rows(from, to, workers_[worker]);
     });
@@ -62,6 +62,7 @@ class Softmax {
   void some_rows(size_t from, size_t to, Worker& w) {
     if (!plan_.staged && plan_.spans == 1 && !request_.log && !request_.lengths &&
         !request_.temperatures && rows_are_equally_spaced()) {
+      FloatControl control(Rows::flushes(rows_.temperature(from)));
       table_.softmax_rows({rows_.x(from), rows_.y(from), row_step(&Axis::x), row_step(&Axis::y),
                            to - from, rows_.vocab(), rows_.temperature(from), w.kept.get(),
                            plan_.streaming && w.kept.get()});
@@ -90,12 +91,12 @@ class Softmax {
       return room.get() ? room.get() + row * spans : nullptr;
     };
     parallel(items, plan_.threads, [&](size_t item, int worker) {
-      FlushToZero flush;
+      FloatControl plain(false);
       size_t row = item / spans;
       sum_span(row, 1, item % spans, workers_[worker], of_row(sums, row), of_row(partials, row));
     });
     parallel(items, plan_.threads, [&](size_t item, int worker) {
-      FlushToZero flush;
+      FloatControl plain(false);
       size_t row = item / spans, s = item % spans;
       write(row, 1, s, s + 1, workers_[worker], of_row(sums, row), of_row(partials, row));
     });
@@ -117,14 +118,17 @@ class Softmax {
   }
 
   void sum_span(size_t row, size_t n, size_t span, Worker& w, SpanSum* sums, Partial* partials) {
+    Temperature t[kNeighbours];
     for (size_t r = 0; r < n; r++) {
-      if (request_.log) table_.start_rest(&w.states[slot(r)], rows_.temperature(row + r), false);
-      else table_.start(&w.states[slot(r)], rows_.temperature(row + r));
+      t[r] = rows_.temperature(row + r);
+      if (request_.log) table_.start_rest(&w.states[slot(r)], t[r], false);
+      else table_.start(&w.states[slot(r)], t[r]);
     }
     if (!plan_.staged) {
       size_t from = begin(span, row), m = end(span, row) - from;
       const char* x = rows_.x(row) + from * rows_.item();
       C* e = kept_exponentials(row, w);
+      FloatControl control(Rows::flushes(t[0]));
       if (request_.log) table_.feed_rest(&w.states[0], x, m);
       else table_.feed_all(&w.states[0], x, m, e ? e + from : nullptr);
     } else {
@@ -134,6 +138,7 @@ class Softmax {
           size_t stop = std::min(at + step, end(span, row + r));
           if (at >= stop) continue;
           rows_.stage(row + r, at, stop - at, w.buffer.get(), w.bytes.get());
+          FloatControl control(Rows::flushes(t[r]));
           if (request_.log) table_.feed_rest(&w.states[r], w.buffer.get(), stop - at);
           else table_.feed_all(&w.states[r], w.buffer.get(), stop - at, nullptr);
         }
@@ -182,6 +187,7 @@ class Softmax {
     size_t inside = std::min(n, std::max(at, rows_.length(row)) - at);
     Temperature t = rows_.temperature(row);
     rows_.stage(row, at, inside, buffer, w.bytes.get());
+    FloatControl control(Rows::flushes(t));
     if (request_.log) {
       table_.log_shift(buffer, buffer, inside, whole.m, t, log_sum(whole), false);
     } else {
@@ -216,6 +222,7 @@ class Softmax {
       fill_span(row, first, last, kNaN);
       return;
     }
+    FloatControl control(Rows::flushes(t));
     table_.log_shift(rows_.x(row) + from * rows_.item(), y + from * rows_.item(), to - from,
                      whole.m, t, log_sum(whole), plan_.streaming);
     fill_rest(row, first, last, -kInf);
@@ -229,6 +236,7 @@ class Softmax {
       return;
     }
     C* kept = kept_exponentials(row, w);
+    FloatControl control(Rows::flushes(t));
     for (size_t span = first; span < last; span++) {
       const SpanSum& sum = sums[span];
       size_t base = begin(span, row), stop = end(span, row);

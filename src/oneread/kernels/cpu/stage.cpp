@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace oneread {
@@ -38,7 +39,9 @@ void pick(const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
 template <class D>
 void pick(DType t, const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
   switch (t) {
-    case DType::boolean:
+    case DType::boolean:  // any byte but 0 is true
+      for (size_t i = 0; i < n; i++, p += stride) out[i] = *p != 0;
+      return;
     case DType::u8:
       return pick<uint8_t>(p, stride, n, false, out);
     case DType::i8:
@@ -71,6 +74,16 @@ void put(char* p, ptrdiff_t stride, size_t n, bool swapped, const T* in) {
     T v = swapped ? byteswap(in[i]) : in[i];
     std::memcpy(p, &v, sizeof v);
   }
+}
+
+// A double as the float that rounds to 16 bits as the double itself would: cut off, with the last
+// bit set if anything was.
+float to_odd(double v) {
+  auto near = (float)v;
+  if ((double)near == v || v != v) return near;
+  auto bits = std::bit_cast<uint32_t>(near);
+  if (std::fabs((double)near) > std::fabs(v)) bits--;
+  return std::bit_cast<float>(bits | 1);
 }
 
 bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
@@ -159,7 +172,9 @@ void scatter(const Columns& columns, char* row, size_t first, size_t n, const C*
         float single[256];
         for (size_t i = 0; i < length; i += 256) {
           size_t m = std::min(length - i, (size_t)256);
-          for (size_t j = 0; j < m; j++) single[j] = (float)source[i + j];
+          bool exactly = sizeof(C) == 8 && is_half(columns.dtype);
+          for (size_t j = 0; j < m; j++)
+            single[j] = exactly ? to_odd((double)source[i + j]) : (float)source[i + j];
           char* to = p + (ptrdiff_t)i * stride;
           if (columns.dtype == DType::f32) {
             put(to, stride, m, columns.swapped, single);

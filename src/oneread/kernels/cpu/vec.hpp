@@ -167,12 +167,16 @@ struct Vec : Types<C> {
     if constexpr (sizeof(C) == 8) return v;
     else return __builtin_convertvector(v, Wide);
   }
-  // Lanes added in the order of a tree, the same at every call.
-  static ONEREAD_INLINE double total(Wide v) {
+  // Lanes added in the order of a tree, the same at every call; `lost` gets what that rounds away.
+  static ONEREAD_INLINE double total(Wide v, double* lost) {
     double lane[W];
     __builtin_memcpy(lane, &v, sizeof lane);
     for (int step = W / 2; step > 0; step /= 2)
-      for (int i = 0; i < step; i++) lane[i] += lane[i + step];
+      for (int i = 0; i < step; i++) {
+        double a = lane[i], b = lane[i + step], sum = a + b, part = sum - a;
+        *lost += (a - (sum - part)) + (b - part);  // TwoSum
+        lane[i] = sum;
+      }
     return lane[0];
   }
 };
