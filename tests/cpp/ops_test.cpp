@@ -173,6 +173,13 @@ TEST(subnormal_logits_over_a_subnormal_temperature_stay_within_their_memory) {
   }
 }
 
+TEST(columns_before_a_large_rise_keep_their_small_probabilities) {
+  std::vector<float> x(256, -40);
+  std::fill(x.begin() + 128, x.end(), 40.f);
+  auto y = run_softmax(x, 1, false, 1);
+  CHECK(ulps(y[0], std::exp(-80.0) / 128) <= 4, "%g", (double)y[0]);
+}
+
 TEST(float64_takes_any_finite_temperature) {
   for (double t : {1e308, 1.7e308, 1e-308, 5e-324}) {
     std::vector<double> x = {t, 0, -t}, y(3);

@@ -51,8 +51,18 @@ inline double lse(const Partial& p, const Temperature& t) {
 inline double entropy(const Partial& p) {
   return has_no_probabilities(p) ? kNaN : log_sum(p) - p.s1 / (1 + p.r);
 }
+// (1 + s2) / (1 + r)^2 with one rounding, for the two sums are rounded themselves.
 inline double sum_p2(const Partial& p) {
-  return has_no_probabilities(p) ? kNaN : (1 + p.s2) / ((1 + p.r) * (1 + p.r));
+  if (has_no_probabilities(p)) return kNaN;
+  auto one_plus = [](double v) {
+    double sum = 1 + v, part = sum - 1;
+    return Pair{sum, (1 - (sum - part)) + (v - part)};
+  };
+  Pair d = one_plus(p.r), top = one_plus(p.s2);
+  double square = d.high * d.high;
+  double square_low = std::fma(d.high, d.high, -square) + 2 * d.high * d.low;
+  double q = top.high / square;
+  return q + (std::fma(-q, square, top.high) + (top.low - q * square_low)) / square;
 }
 inline double logprob(const Partial& p, double x, const Temperature& t) {
   if (has_no_probabilities(p)) return kNaN;
