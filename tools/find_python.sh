@@ -18,8 +18,10 @@ if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
 print(os.path.realpath(sys.executable))
 '
 
+asked=""
 if [ $# -gt 0 ] && [ -n "$1" ]; then
     candidates=$1
+    asked="PYTHON="
     command -v "$1" >/dev/null 2>&1 || {
         echo "oneread: PYTHON=$1 was not found" >&2
         exit 1
@@ -31,12 +33,17 @@ fi
 reason=""
 for name in $candidates; do
     path=$(command -v "$name" 2>/dev/null) || continue
-    said=$("$path" -c "$probe" 2>&1) && {
+    said=$("$path" -c "$probe" 2>&1) && [ -n "$said" ] && {
         echo "$said"
         exit 0
     }
     # The probe says one line; a version manager's shim may add advice of its own below.
-    [ -n "$reason" ] || reason="$path $(printf '%s\n' "$said" | head -n 1)"
+    said=$(printf '%s\n' "$said" | head -n 1)
+    case $said in
+    "is Python "* | "has no "*) said="$path $said" ;;
+    *) said="${asked}$name is not a Python that runs" ;;
+    esac
+    [ -n "$reason" ] || reason=$said
 done
 if [ -z "$reason" ]; then
     reason="no Python found (Debian, Ubuntu: apt-get install python3 python3-venv python3-dev)"

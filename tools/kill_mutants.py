@@ -21,7 +21,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ROOT / "src/oneread/kernels/cpu"
 TESTS = ROOT / "tests/cpp"
-FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w"]
+FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+QUIET = ["-w", "-Wno-psabi"]
 DRIVERS = ("isa_pick", "layout", "plan", "pool", "reduce", "softmax", "stage")
 ISAS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
 TESTED = "x86_64_v3"  # mutants of vector code are compiled for this one alone
@@ -82,7 +83,7 @@ def compiler() -> list[str]:
 
 def compile_object(command: list[str], name: str, sources: Path, to: Path) -> Path:
     """Compile one object of the test program from the kernels in `sources`."""
-    flags = [*FLAGS, f"-I{sources}"]
+    flags = [*FLAGS, *QUIET, f"-I{sources}"]
     if name in ISAS:
         level = name.replace("x86_64_", "x86-64-")
         flags += [f"-DONEREAD_ISA={name}", f"-march={level}"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oneread.ops._kernel import explain, kernels, warm
+    from oneread.ops._explain import explain, kernels, warm
     from oneread.ops.logsumexp import logsumexp
     from oneread.ops.read import read
     from oneread.ops.softmax import log_softmax, softmax
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "oneread.ops._kernel": ("explain", "kernels", "warm"),
+    "oneread.ops._explain": ("explain", "kernels", "warm"),
     "oneread.ops.logsumexp": ("logsumexp",),
     "oneread.ops.read": ("read",),
     "oneread.ops.softmax": ("log_softmax", "softmax"),

@@ -117,6 +117,26 @@ def test_out_that_does_not_fit_is_refused() -> None:
         oneread.softmax(X.numpy(), out=torch.empty(3, 4, 5))
 
 
+@each_op
+@pytest.mark.parametrize("n_bytes", [0, 12])
+def test_tensor_whose_storage_was_freed_is_refused(op: Any, n_bytes: int) -> None:
+    for part in (slice(None), slice(1, None)):
+        for dtype in (torch.float32, torch.int64):
+            x = torch.zeros(4, 6, dtype=dtype)
+            view = x[part]
+            x.untyped_storage().resize_(n_bytes)
+            with pytest.raises(ShapeError, match="x has no storage"):
+                op(view)
+
+
+def test_out_whose_storage_was_freed_is_refused() -> None:
+    out = torch.zeros(3, 4, 5)
+    out.untyped_storage().resize_(0)
+    with pytest.raises(ShapeError, match="out has no storage"):
+        oneread.softmax(X, out=out)
+    assert oneread.softmax(torch.zeros(0, 3)).shape == (0, 3)
+
+
 def test_autograd_notices_that_a_saved_tensor_was_overwritten() -> None:
     w = torch.ones(4, requires_grad=True)
     for out in (torch.zeros(4), torch.zeros(8)[::2]):

@@ -72,6 +72,22 @@ def test_numpy_is_always_timed(story: dict[str, Any]) -> None:
     assert all(row["read_s"] > 0 and row["softmax_s"] > 0 for row in story["times"])
 
 
+def test_quartiles_lie_around_the_median(story: dict[str, Any]) -> None:
+    for row in story["times"]:
+        for job in ("read", "softmax"):
+            low, median, high = row[f"{job}_quartiles_s"]
+            assert low <= median == row[f"{job}_s"] <= high
+
+
+def test_headers_say_what_is_counted_and_who_runs_on_one_thread() -> None:
+    shown = CliRunner().invoke(app, SMALL).stdout
+    for words in ("rank from 0", "median of 5", "extra memory (counted)"):
+        assert words in shown
+    last = shown.splitlines()[-1]
+    assert "NumPy" in last
+    assert last.endswith(("run on 1.", "runs on 1."))
+
+
 @pytest.fixture
 def logits() -> np.ndarray[Any, Any]:
     return np.random.default_rng(0).normal(0, 3, (200, 5000)).astype(np.float32)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,8 +173,39 @@ def test_tensor_of_a_safetensors_file_is_read(tmp_path: Path, x: np.ndarray[Any,
     assert [row["indices"] for row in rows] == read(x, top_k=1).indices.tolist()
 
 
-@pytest.mark.parametrize("names", [["head"], ["head", "other"]])
-def test_tensors_are_listed_when_none_is_named(tmp_path: Path, names: list[str]) -> None:
+def test_only_tensor_of_a_file_needs_no_name(tmp_path: Path, x: np.ndarray[Any, Any]) -> None:
+    path = safetensors(tmp_path / "m.safetensors", head=x)
+    rows = objects(run(path, "--json", "--top-k", 1).stdout)
+    assert [row["indices"] for row in rows] == read(x, top_k=1).indices.tolist()
+
+
+def test_name_that_is_not_there_gives_those_that_are(tmp_path: Path) -> None:
+    arrays = {f"w{i}": np.zeros((1, 1), np.float32) for i in range(12)}
+    line = refused(safetensors(tmp_path / "m.safetensors", **arrays), "--tensor", "bias")
+    assert "no tensor 'bias'; the file has w0, w1, w2," in line
+    assert line.rstrip().endswith("w9 and 2 more")
+
+
+def test_one_row_by_one_thread_is_told_in_the_singular(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((1, 8), np.float32))
+    said = run(tmp_path / "x.npy", "--top-k", 1).stderr
+    assert said.startswith("1 row, 32 B in ")
+    assert said.endswith(", 1 thread\n")
+
+
+def test_bad_threads_variable_is_refused_in_one_line(npy: Path) -> None:
+    for value in ("many", "9" * 5000):
+        said = subprocess.run(
+            [sys.executable, "-m", "oneread", "read", str(npy), "--json"], capture_output=True,
+            text=True, check=False, env=os.environ | {"ONEREAD_THREADS": value},
+        )  # fmt: skip
+        assert said.returncode == (2 if value == "many" else 0)
+        assert said.stderr.count("\n") == (value == "many")
+    assert run(npy, "--threads", 10**12, "--json").exit_code == 0
+
+
+def test_tensors_are_listed_when_none_is_named(tmp_path: Path) -> None:
+    names = ["head", "other"]
     arrays = {name: np.zeros((2, 3), np.float32) for name in names}
     result = run(safetensors(tmp_path / "m.safetensors", **arrays))
     assert (result.exit_code, result.stdout) == (2, "")

@@ -28,6 +28,13 @@ def test_ops_names_every_op_and_kernel() -> None:
     assert max(map(len, result.stdout.splitlines())) <= COLUMNS
 
 
+def test_ops_names_the_bounds_of_single_outputs() -> None:
+    lines = CliRunner().invoke(app, ["ops"]).stdout.splitlines()
+    for spec in OPS.values():
+        for output, ulp in spec.wider:
+            assert [str(ulp), output] in [line.split() for line in lines]
+
+
 def test_ops_as_json_is_the_table() -> None:
     result = CliRunner().invoke(app, ["ops", "--json"])
     rows = [json.loads(line) for line in result.stdout.splitlines()]

@@ -41,6 +41,13 @@ def test_examples_run(page: Path, markdown: ModuleType) -> None:
         run_block(block.text, names, page.name, block.line)
 
 
+def test_no_block_is_empty(page: Path, markdown: ModuleType) -> None:
+    empty = [
+        block.line for block in markdown.blocks(page.read_text("utf-8")) if not block.text.strip()
+    ]
+    assert empty == []
+
+
 def test_links_lead_to_files_and_headings(page: Path, markdown: ModuleType) -> None:
     for link in markdown.links(page.read_text("utf-8")):
         if link.startswith(("http://", "https://")):
@@ -87,6 +94,8 @@ def check_oneread(words: list[str]) -> None:
 def test_commands_exist(page: Path, markdown: ModuleType) -> None:
     for command in markdown.commands(page.read_text("utf-8")):
         words = [word for word in shlex.split(command) if not re.match(r"[A-Z_]+=", word)]
+        if words[0] in (".venv/bin/oneread", ".venv/bin/python"):
+            words[0] = words[0].removeprefix(".venv/bin/")
         if words[0] == "make":
             check_make(words[1:])
         elif words[0] == "oneread":

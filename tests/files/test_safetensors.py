@@ -83,10 +83,16 @@ def test_tensors_are_listed_in_the_order_of_their_data(path: Path) -> None:
 
 
 def test_file_without_a_name_carries_what_it_holds(path: Path) -> None:
-    path.write_bytes(one())
+    header = {"b": entry("U8", [3], [2, 5]), "a": entry("U8", [2], [0, 2])}
+    path.write_bytes(raw_file(json.dumps(header), bytes(5)))
     with pytest.raises(TensorNotNamedError, match="--tensor NAME") as caught:
         open_tensor(path)
-    assert [tensor.name for tensor in caught.value.tensors] == ["w"]
+    assert [tensor.name for tensor in caught.value.tensors] == ["a", "b"]
+
+
+def test_only_tensor_is_opened_without_its_name(path: Path) -> None:
+    path.write_bytes(one())
+    assert open_tensor(path).name == "w"
 
 
 def test_unknown_name_is_told_what_is_near(path: Path) -> None:

@@ -15,6 +15,7 @@ from oneread import (
     DtypeError,
     OneReadError,
     ShapeError,
+    reference,
 )
 
 Op = Callable[..., Any]
@@ -129,13 +130,18 @@ def test_keepdims_keeps_axes_of_length_1() -> None:
         x, 1, top_k=2, select=0, rank=True, entropy=True, sum_p2=True, argmax=True, keepdims=True
     )
     assert kept.values.shape == kept.indices.shape == kept.logprobs.shape == (2, 2, 4)
-    rows = ("lse", "max", "argmax", "selected", "rank", "entropy", "sum_p2")
+    rows = ("lse", "max", "argmax", "entropy", "sum_p2")
     assert all(getattr(kept, name).shape == (2, 1, 4) for name in rows)
 
 
-def test_selecting_several_columns_a_row_keeps_their_axis_last() -> None:
-    r = oneread.read(logits(2, 3, 4), 1, select=np.zeros((2, 4, 5), int), rank=True, keepdims=True)
-    assert r.selected.shape == r.rank.shape == (2, 4, 5)
+@pytest.mark.parametrize("shape", [(2, 4), (2, 4, 5), (2, 4, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_selected_and_rank_keep_the_shape_of_select(shape: Any, keepdims: bool) -> None:
+    x, select = logits(2, 3, 4), np.zeros(shape, int)
+    asked: Any = {"select": select, "rank": True, "keepdims": keepdims}
+    r, truth = oneread.read(x, 1, **asked), reference.read(x, 1, **asked)
+    assert r.selected.shape == r.rank.shape == truth.selected.shape == shape
+    np.testing.assert_array_equal(r.rank, truth.rank)
 
 
 def test_k_takes_the_place_of_the_axis() -> None:

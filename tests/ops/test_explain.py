@@ -61,16 +61,78 @@ def test_the_copy_rate_is_measured_once() -> None:
     assert said(x).copy_gbs == said(x).copy_gbs > 0
 
 
-def test_reasons_name_type_strides_and_masks() -> None:
+def test_reasons_name_type_layout_and_masks() -> None:
     plain = str(said(np.zeros((4, 64), np.float32)))
     assert "float32 is computed as it is" in plain
-    assert "lie side by side" in plain
+    assert "their columns lie side by side" in plain
     odd = str(said(np.zeros((64, 4), ">f2").T, lengths=3, kernel="online"))
     for reason in (
-        "float16 is converted to float32", "8 bytes apart", "byte order: foreign", "was asked for",
-        "those beyond a length not at all", "rows start anywhere",
+        "float16 is converted to float32", "x are 8 bytes apart", "foreign byte order",
+        "was asked for", "those beyond a length not at all",
     ):  # fmt: skip
         assert reason in odd
+    assert "alignment" not in plain + odd
+
+
+def misaligned() -> Any:
+    return np.zeros(4 * 64 + 1, np.uint8)[1:].view(np.float32).reshape(1, 64)
+
+
+PLAIN = np.zeros((4, 64), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "reason"),
+    [
+        (PLAIN, {"where": np.ones(64, bool)}, "where= is given"),
+        (PLAIN, {"dtype": "float16"}, "float16 output of float32 input"),
+        (PLAIN, {"dtype": "float64"}, "float64 output of float32 input"),
+        (PLAIN.astype(">f4"), {}, "x is of foreign byte order"),
+        (misaligned(), {}, "the elements of x are misaligned"),
+        (PLAIN[:, ::2], {}, "the columns of x are 8 bytes apart"),
+        (np.zeros((4, 3, 64), np.float32)[:, :, :9], {"axis": (1, 2)}, "do not lie side by side"),
+        (PLAIN, {"out": np.zeros((64, 4), np.float32).T}, "the columns of out are 16 bytes apart"),
+        (PLAIN.astype("i2"), {}, "int16 holds integers"),
+    ],
+)
+def test_staged_layout_says_why(x: Any, options: dict[str, Any], reason: str) -> None:
+    plan = said(x, **options)
+    assert plan.layout == "staged"
+    (line,) = [line for line in plan.why if line.startswith("layout: ")]
+    assert reason in line
+    assert line.count(": ") == 2
+
+
+@each_op
+def test_statistics_in_float64_are_explained_as_they_run(op: str) -> None:
+    x = np.zeros((3, 50), np.float32)
+    dtype = {} if op == "top_k" else {"dtype": "float64"}
+    plan = said(x, op, **dtype)
+    getattr(oneread, op)(x, **OWN.get(op, {}), **dtype)
+    ran = oneread.last_kernel()
+    assert ran is not None
+    assert plan.layout == ran.layout
+
+
+def test_explanation_counts_in_words() -> None:
+    one = str(said(np.zeros((4, 64), np.float32), "logsumexp"))
+    assert "rows, 1 thread, no stores\n" in one
+    assert "; at least " in one
+    assert "2 threads, regular stores\n" in str(said(np.zeros((99, 999), np.float32), threads=2))
+
+
+def test_op_may_be_its_function() -> None:
+    x = np.zeros((2, 300), np.float32)
+    assert oneread.explain(x, oneread.log_softmax).op == "log_softmax"
+    oneread.warm(oneread.softmax, (2, 300), "float32")
+    with pytest.raises(ShapeError, match="op is <function"):
+        oneread.explain(x, np.sort)
+
+
+@pytest.mark.parametrize("shape", [(10**30,), (2**40, 2**40), (1,) * 70, (-1, 3), (0, 2**63)])
+def test_warm_of_an_impossible_shape_is_a_shape_error(shape: Any) -> None:
+    with pytest.raises(ShapeError, match="shape is"):
+        oneread.warm("softmax", shape, "float32")
 
 
 def test_explaining_reads_and_writes_no_element() -> None:

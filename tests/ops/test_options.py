@@ -177,6 +177,14 @@ def test_deterministic_run_and_batch_hold(op: Op) -> None:
 
 
 @each_op
+@pytest.mark.parametrize("value", [np.zeros(2), np.array(["run", "batch"]), 3], ids=str)
+@pytest.mark.parametrize("name", ["deterministic", "kernel"])
+def test_promise_or_kernel_that_is_no_text_is_refused(op: Op, name: str, value: Any) -> None:
+    with pytest.raises(DtypeError, match=f"{name} is"):
+        op(logits(2, 3), **{name: value})
+
+
+@each_op
 def test_unknown_kernel_is_refused_with_the_names(op: Op) -> None:
     with pytest.raises(ShapeError, match=r"kernel is 'fast'; .*(online|radix)"):
         op(logits(2, 3), kernel="fast")

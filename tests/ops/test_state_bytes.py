@@ -73,6 +73,20 @@ def test_offset_is_an_integer_from_0(offset: Any) -> None:
         State.of(logits(2, 3), offset=offset)
 
 
+def test_columns_end_at_2_to_the_63() -> None:
+    x, last = logits(2, 3), 2**63 - 1
+    state = State.of(x, offset=last - 3, argmax=True, top_k=3, select=last - 1)
+    assert (state.argmax >= last - 3).all()
+    assert State.unpack(state.pack()).pack() == state.pack()
+    before = state.pack()
+    with pytest.raises(ShapeError, match="3 columns after offset"):
+        state.update(x)
+    assert state.pack() == before
+    for offset in (last - 2, last, last + 1, 10**30, 10**5000):
+        with pytest.raises(ShapeError, match="offset"):
+            State.of(x, offset=offset, argmax=True)
+
+
 def test_axes_are_checked() -> None:
     with pytest.raises(AxisError, match="axis 2"):
         State.of(logits(2, 3), axis=2)
@@ -93,6 +107,12 @@ def test_identity_takes_rows_of_any_shape() -> None:
         State.identity(-1)
     with pytest.raises(DtypeError, match=r"rows is 1.5"):
         State.identity(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [10**30, (2**40, 2**40), (0, 2**63), (1,) * 70])
+def test_identity_of_impossible_rows_is_a_shape_error(rows: Any) -> None:
+    with pytest.raises(ShapeError, match="rows is"):
+        State.identity(rows, axis=None)
 
 
 # Bytes
@@ -162,11 +182,11 @@ def test_damaged_bytes_are_one_clear_error(data: st.DataObject) -> None:
 
 
 CHANGES: dict[str, Any] = {
-    "rows": [-1, [], [2.5], "ab", None, [2, 4]], "axis": [7, -1, "x", 1.5],
+    "rows": [-1, [], [2.5], "ab", None, [2, 4]], "axis": [7, -1, "x", 1.5, 1.0, True],
     "tail": [[2], [1, 1], 3],
     "top_k": [-1, 99, "4", True, None], "flags": [[], [1, 1, 1, 1], None, [True] * 3],
     "temperature": [0.0, -1.0, "1", float("inf")], "dtype": ["int128", 3, "float64"],
-    "library": ["cupy", None], "columns": [-1, 1.5, 10**9, "25"], "stop": [3, -1, None],
+    "library": ["cupy", None], "columns": [-1, 1.5, 10**9, "25"], "stop": [3, -1, None, 2**63],
 }  # fmt: skip
 
 
@@ -199,6 +219,14 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         rest = {other: arrays[other] for other in arrays if other != name}
         with pytest.raises(ShapeError, match="not a packed State"):
             State.unpack(packed(facts, rest))
+
+
+def test_a_sum_of_exponentials_below_0_is_refused() -> None:
+    from oneread.ops._pack import packed, unpacked
+
+    facts, arrays = unpacked(full_state().pack())
+    with pytest.raises(ShapeError, match="impossible sum"):
+        State.unpack(packed(facts, {**arrays, "r": -arrays["r"]}))
 
 
 def test_huge_sizes_in_a_header_allocate_nothing() -> None:

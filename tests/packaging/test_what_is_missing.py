@@ -59,6 +59,13 @@ def test_python_that_was_asked_for_is_missing(bare: Path) -> None:
     assert "PYTHON=python9 was not found" in one_line(find_python(bare, "python9"))
 
 
+@pytest.mark.parametrize("body", ["exit 1", "exit 0", "echo nonsense >&2; exit 3"])
+def test_python_that_was_asked_for_does_not_run(bare: Path, body: str) -> None:
+    script(bare, "false", body)
+    said = one_line(find_python(bare, f"{bare}/false"))
+    assert said == f"oneread: PYTHON={bare}/false is not a Python that runs\n"
+
+
 def test_python_is_too_old(bare: Path) -> None:
     script(bare, "python3", "echo 'is Python 3.9; oneread needs 3.11 or newer' >&2; exit 1")
     assert "python3 is Python 3.9; oneread needs 3.11" in one_line(find_python(bare, "python3"))

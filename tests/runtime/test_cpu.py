@@ -81,11 +81,29 @@ def test_threads_variable_is_the_default() -> None:
     )
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "\u0663"])
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "\u0663", "x" * 5000])
 def test_bad_threads_variable_is_an_error_that_names_it(value: str) -> None:
     said = run("print(oneread.get_threads())", ONEREAD_THREADS=value, PYTHONIOENCODING="utf-8")
-    assert said.startswith("ShapeError")
+    assert said.startswith("BackendUnavailableError")
     assert "ONEREAD_THREADS" in said
+    assert len(said) < 200
+
+
+@pytest.mark.parametrize("value", ["257", "9" * 5000, str(2**31), "0" * 5000 + "999"])
+def test_more_than_256_threads_in_the_variable_are_256(value: str) -> None:
+    assert run("print(oneread.get_threads())", ONEREAD_THREADS=value) == "256"
+
+
+@pytest.mark.parametrize("n", [257, 2**31, 10**12, 1 << 20_000], ids=int.bit_length)
+def test_more_than_256_threads_are_256(n: int) -> None:
+    before = oneread.get_threads()
+    try:
+        oneread.set_threads(n)
+        assert oneread.get_threads() == 256
+    finally:
+        oneread.set_threads(before)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(oneread.softmax(x, threads=n), oneread.softmax(x))
 
 
 def test_threads_are_set_for_the_process_and_reset() -> None:

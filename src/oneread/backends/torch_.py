@@ -130,6 +130,8 @@ def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
     ):
         return None
     shape, n_bytes, address = x.shape, x.nbytes, x.data_ptr()
+    if x.untyped_storage().nbytes() < n_bytes:
+        return None
     if out is None:
         if n_bytes >= _HUGE_BYTES:
             return None
@@ -140,6 +142,7 @@ def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
         or out.shape != shape
         or not _is_plain(out)
         or -n_bytes < out.data_ptr() - address < n_bytes
+        or out.untyped_storage().nbytes() < n_bytes
     ):
         return None
     size = x.itemsize
@@ -178,6 +181,17 @@ def check(x: torch.Tensor, role: str = "x") -> None:
     keys = _keys(x)
     if keys not in _PLAIN_KEYS or x.dtype not in NAMES:
         _refuse(x, role)
+    if x.numel() and _storage_bytes(x) > x.untyped_storage().nbytes():
+        raise ShapeError(
+            f"{role} has no storage for its elements (shape {tuple(x.shape)}): it was freed or "
+            "cut short"
+        )
+
+
+def _storage_bytes(x: torch.Tensor) -> int:
+    """Return how many bytes of its storage a tensor with elements reaches over."""
+    steps = zip(x.shape, x.stride(), strict=True)
+    return int(x.itemsize * (1 + x.storage_offset() + sum([(n - 1) * step for n, step in steps])))
 
 
 def check_gradient(x: torch.Tensor, role: str) -> None:

@@ -25,6 +25,8 @@ class Peer(NamedTuple):
     read: Callable[[], Any]
     """lse or log-probs, top-k, log-prob and rank of the next token, entropy."""
     softmax: Callable[[], Any]
+    one_thread: bool
+    """Whether both jobs run on one thread, whatever the machine has."""
     copies: float
     """Most memory beyond the input that `read` needs at once, in copies of the input."""
 
@@ -47,8 +49,10 @@ def peers(x: Any, following: Any) -> list[Peer]:
     return found
 
 
-def median_times(jobs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each job over rounds in which each runs once, after a warm-up.
+def quartiles(jobs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Return the quartiles, in seconds, of each job over rounds in which each runs once.
+
+    A warm-up comes before them. The second quartile is the median.
 
     Results are fresh every time and thrown away outside of what is timed.
     """
@@ -61,7 +65,10 @@ def median_times(jobs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, f
             if i > 0:
                 times[name].append(time.perf_counter() - start)
             del result
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {
+        name: statistics.quantiles(values, n=4, method="inclusive")
+        for name, values in times.items()
+    }
 
 
 def _numpy(x: Any, following: Any) -> Peer:
@@ -77,7 +84,7 @@ def _numpy(x: Any, following: Any) -> Peer:
         return _summary(np, logp, following)
 
     # At the top: z, logp, their exponentials' product and the partition's int64 columns.
-    return Peer("NumPy", np.__version__, read, softmax, 5)
+    return Peer("NumPy", np.__version__, read, softmax, True, 5)
 
 
 def _scipy(x: Any, following: Any) -> Peer:
@@ -87,7 +94,7 @@ def _scipy(x: Any, following: Any) -> Peer:
     def read() -> Any:
         return _summary(np, special.log_softmax(x, -1), following)
 
-    return Peer("SciPy", metadata.version("scipy"), read, lambda: special.softmax(x, -1), 4)
+    return Peer("SciPy", metadata.version("scipy"), read, lambda: special.softmax(x, -1), True, 4)
 
 
 def _summary(np: Any, logp: Any, following: Any) -> Any:
@@ -116,4 +123,4 @@ def _torch(x: Any, following: Any) -> Peer:
         return top, selected, rank, entropy
 
     # At the top: logp, its exponential and their product.
-    return Peer("PyTorch", torch.__version__, read, lambda: torch.softmax(logits, -1), 3)
+    return Peer("PyTorch", torch.__version__, read, lambda: torch.softmax(logits, -1), False, 3)

@@ -19,7 +19,7 @@ minute on two cores.
 
 #: Contexts that make good examples, where the draw has them.
 _EXAMPLES = ("import", "self", "return", "def", "None", "path", "(")
-_ROUNDS = 3
+_ROUNDS = 5
 
 #: Most memory that a thread of ours works in (docs/semantics.md).
 _SCRATCH_BYTES = 1 << 20
@@ -71,6 +71,7 @@ def tell(bigram: Any) -> dict[str, Any]:
         "read_s": times[0]["read_s"],
         "examples": _examples(bigram, result),
         "accuracy": accuracy,
+        "rounds": _ROUNDS,
         "times": times,
         "kernel": dataclasses.asdict(ran),
     }
@@ -128,19 +129,22 @@ def _times(x: Any, following: Any, job: Any, own_bytes: int) -> list[dict[str, A
     from oneread.cli.main import version
     from oneread.ops.softmax import softmax
 
-    ours = _peers.Peer("oneread", version(), job, lambda: softmax(x), own_bytes / x.nbytes)
+    ours = _peers.Peer("oneread", version(), job, lambda: softmax(x), False, own_bytes / x.nbytes)
     everyone = [ours, *_peers.peers(x, following)]
-    reads = _peers.median_times({peer.name: peer.read for peer in everyone}, _ROUNDS)
-    alone = _peers.median_times({peer.name: peer.softmax for peer in everyone}, _ROUNDS)
+    reads = _peers.quartiles({peer.name: peer.read for peer in everyone}, _ROUNDS)
+    alone = _peers.quartiles({peer.name: peer.softmax for peer in everyone}, _ROUNDS)
     return [
         {
             "name": peer.name,
             "version": peer.version,
-            "read_s": reads[peer.name],
-            "read_ratio": reads[peer.name] / reads["oneread"],
+            "one_thread": peer.one_thread,
+            "read_s": reads[peer.name][1],
+            "read_quartiles_s": reads[peer.name],
+            "read_ratio": reads[peer.name][1] / reads["oneread"][1],
             "extra_bytes": round(peer.copies * x.nbytes),
-            "softmax_s": alone[peer.name],
-            "softmax_ratio": alone[peer.name] / alone["oneread"],
+            "softmax_s": alone[peer.name][1],
+            "softmax_quartiles_s": alone[peer.name],
+            "softmax_ratio": alone[peer.name][1] / alone["oneread"][1],
         }
         for peer in everyone
     ]
@@ -167,20 +171,26 @@ def _show(story: dict[str, Any]) -> None:
     say()
     _show_times(story["times"])
     kernel = story["kernel"]
-    say(f"Ran {kernel['name']} on {kernel['isa']} with {kernel['threads']} thread(s).")
+    threads = f"{kernel['threads']} thread{'s' * (kernel['threads'] != 1)}"
+    alone = " and ".join(row["name"] for row in story["times"] if row["one_thread"])
+    run = "run" if " and " in alone else "runs"
+    say(f"Ran {kernel['name']} on {kernel['isa']} with {threads}; {alone} {run} on 1.")
 
 
 def _show_examples(examples: list[dict[str, Any]]) -> None:
-    head = f"{'after':<8} {'next':<10} {'log-prob':>8} {'rank':>6} {'entropy':>7}  likeliest"
+    head = (
+        f"{'after':<8} {'next':<10} {'log-prob':>8} {'rank from 0':>11} {'entropy':>7}  likeliest"
+    )
     say(styled(head, "bold"))
     for row in examples:
         top = " ".join(_short(token, 10) for token in row["top"])
         place = f"{_short(row['after'], 8):<8} {_short(row['next'], 10):<10}"
-        say(f"{place} {row['logprob']:>8.3f} {row['rank']:>6} {row['entropy']:>7.3f}  {top}"[:80])
+        say(f"{place} {row['logprob']:>8.3f} {row['rank']:>11} {row['entropy']:>7.3f}  {top}"[:80])
 
 
 def _show_times(times: list[dict[str, Any]]) -> None:
-    head = f"{f'median of {_ROUNDS}':<18}{'this read':>12}{'':14}{'memory':>10}{'softmax':>11}"
+    memory = f"{'extra memory (counted)':>24}"
+    head = f"{f'median of {_ROUNDS}':<18}{'this read':>12}{memory}{'softmax':>11}"
     say(styled(head, "bold"))
     for row in times:
         name = f"{row['name']} {row['version'].partition('+')[0]}"

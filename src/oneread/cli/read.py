@@ -32,7 +32,7 @@ MAX_LISTED = 100
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help=".npy or .safetensors files.")]
 Tensor = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Tensor to read; without it a .safetensors is listed."),
+    typer.Option(metavar="NAME", help="Tensor of a .safetensors; needed when it has several."),
 ]
 Dtype = Annotated[
     str | None, typer.Option(metavar="bfloat16", help="Read raw 16-bit words as bfloat16.")
@@ -223,9 +223,12 @@ def _summary(job: _Job, n_rows: int, seconds: float, n_bytes: int | None = None)
 
     n_bytes = job.stored.n_bytes if n_bytes is None else n_bytes
     ran = last_kernel()
-    kernel = f": {ran.name}, {ran.isa}, {ran.threads} thread(s)" if ran is not None else ""
+    kernel = ""
+    if ran is not None:
+        kernel = f": {ran.name}, {ran.isa}, {ran.threads} thread{'s' * (ran.threads != 1)}"
     rate = n_bytes / max(seconds, 1e-9) / 1e9
-    note(f"{n_rows:,} rows, {size_text(n_bytes)} in {seconds:.3g} s ({rate:.2g} GB/s){kernel}")
+    rows = f"{n_rows:,} row{'s' * (n_rows != 1)}"
+    note(f"{rows}, {size_text(n_bytes)} in {seconds:.3g} s ({rate:.2g} GB/s){kernel}")
 
 
 class _Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import Final
 
 from oneread.files.errors import FileFormatError, printable
 from oneread.files.npy import MAGIC, read_npy_header
@@ -15,8 +16,12 @@ from oneread.files.safetensors import read_safetensors_header
 from oneread.files.tensor import StoredTensor, open_regular, usable
 
 
+#: Names in the message of a name that is not there.
+_MOST_NAMES: Final = 10
+
+
 class TensorNotNamedError(FileFormatError):
-    """A file of named tensors was opened without a name.
+    """A file of several named tensors was opened without a name.
 
     Parameters
     ----------
@@ -39,7 +44,7 @@ def open_tensor(path: Path, name: str | None = None, as_dtype: str | None = None
     path : Path
         The file.
     name : str, optional
-        Tensor of a `.safetensors` file; required there, refused elsewhere.
+        Tensor of a `.safetensors` file, required when it holds several; refused elsewhere.
     as_dtype : str, optional
         ``"bfloat16"`` reads raw 16-bit words (also uint16 and int16) as bfloat16.
 
@@ -51,7 +56,7 @@ def open_tensor(path: Path, name: str | None = None, as_dtype: str | None = None
     Raises
     ------
     TensorNotNamedError
-        When the file holds named tensors and `name` is None; carries them.
+        When the file holds several named tensors and `name` is None; carries them.
     FileFormatError
         When the file is not what it should be, or has no such tensor.
     OSError
@@ -64,6 +69,8 @@ def open_tensor(path: Path, name: str | None = None, as_dtype: str | None = None
             )
         return usable(read_npy_header(path), as_dtype)
     tensors = read_safetensors_header(path)
+    if name is None and len(tensors) == 1:
+        return usable(tensors[0], as_dtype)
     if name is None:
         raise TensorNotNamedError(
             f"{printable(path, 200)}: say which tensor with --tensor NAME ({len(tensors)} in the "
@@ -75,7 +82,12 @@ def open_tensor(path: Path, name: str | None = None, as_dtype: str | None = None
             return usable(tensor, as_dtype)
     near = difflib.get_close_matches(name, [tensor.name for tensor in tensors[:1000]], 3, 0.5)
     hint = f"; near it: {', '.join(printable(other) for other in near)}" if near else ""
-    raise FileFormatError(f"{printable(path, 200)}: no tensor {printable(repr(name))}{hint}")
+    names = [printable(tensor.name) for tensor in tensors[:_MOST_NAMES]]
+    more = f" and {len(tensors) - len(names)} more" if len(tensors) > len(names) else ""
+    raise FileFormatError(
+        f"{printable(path, 200)}: no tensor {printable(repr(name))}{hint}; the file has "
+        f"{', '.join(names) or 'none'}{more}"
+    )
 
 
 def _is_npy(path: Path) -> bool:

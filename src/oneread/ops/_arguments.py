@@ -6,7 +6,6 @@ Knows no op's maths. A `Call` holds one call's arguments, checked; every op star
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +14,14 @@ from numpy.typing import NDArray
 from oneread.backends import find
 from oneread.backends.base import Backend, Memory, View, dtype_name
 from oneread.backends.bfloat import widened
+from oneread.ops._numbers import (
+    INTEGERS,
+    broadcast,
+    integer,
+    integers,
+    per_row,
+    per_row_or_more,
+)
 from oneread.runtime import cpu
 from oneread.spec import (
     COMPUTE_DTYPE,
@@ -25,12 +32,6 @@ from oneread.spec import (
     DtypeError,
     ShapeError,
 )
-
-#: Integer types and their largest numbers.
-_INTEGERS: Final = {
-    name: int(np.iinfo(name).max)
-    for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-}
 
 
 class Source(NamedTuple):
@@ -198,7 +199,7 @@ class Call:
         if view.dtype != "bool":
             raise DtypeError(f"where holds {view.dtype}; bool is allowed: give mask.astype(bool)")
         self.reads.append(("where", view.array))
-        return _broadcast(view.array, self.shape or (1,), "where", "x")
+        return broadcast(view.array, self.shape or (1,), "where", "x")
 
     def _per_row(self, array: NDArray[Any], role: str, dtype: str) -> NDArray[Any]:
         self.reads.append((role, array))
@@ -250,16 +251,6 @@ def _one_axis(axis: Any, ndim: int, shape: tuple[int, ...]) -> int:
     return int(axis) % ndim
 
 
-def integer(value: Any, role: str) -> int:
-    """Return an integer of any library as an int; bool, floats and strings are refused."""
-    if not isinstance(value, (bool, np.bool_)):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise DtypeError(f"{role} is {value!r}; an integer is allowed")
-
-
 def check_temperature(temperature: Any) -> float | NDArray[Any]:
     """Return a temperature as a float, or as an array of float64 when it has axes."""
     if type(temperature) is float and 0.0 < temperature < math.inf:
@@ -285,7 +276,11 @@ def check_workspace(workspace: Any) -> None:
 
 def _check_deterministic(deterministic: Any) -> None:
     """Raise for an unknown promise; on a CPU all of the known ones hold."""
-    if deterministic is not None and deterministic not in ("run", "batch"):
+    if deterministic is None:
+        return
+    if not isinstance(deterministic, str):
+        raise DtypeError(f"deterministic is {deterministic!r}; None, 'run' or 'batch' is allowed")
+    if deterministic not in ("run", "batch"):
         raise ShapeError(f"deterministic is {deterministic!r}; None, 'run' or 'batch' is allowed")
 
 
@@ -317,11 +312,11 @@ def float_dtype(dtype: Any, default: str) -> str:
 def index_name(dtype: Any, length: int) -> str:
     """Return the name of the integer type for columns, which must hold the last one."""
     name = "int64" if dtype is None else dtype_name(dtype)
-    if name not in _INTEGERS:
-        raise DtypeError(f"index_dtype is {name}; {', '.join(_INTEGERS)} is allowed")
-    if length - 1 > _INTEGERS[name]:
+    if name not in INTEGERS:
+        raise DtypeError(f"index_dtype is {name}; {', '.join(INTEGERS)} is allowed")
+    if length - 1 > INTEGERS[name]:
         raise ShapeError(
-            f"index_dtype is {name}, which ends at {_INTEGERS[name]}; the last column of this "
+            f"index_dtype is {name}, which ends at {INTEGERS[name]}; the last column of this "
             f"axis is {length - 1}"
         )
     return name
@@ -336,56 +331,9 @@ def columns(call: Call, select: Any) -> tuple[NDArray[Any], tuple[int, ...]]:
     return per_row_or_more(call.rows, array, "select", "int64")
 
 
-def integers(values: Any, role: str) -> NDArray[Any]:
-    """Return an array of integers that int64 can hold."""
-    view = find.view(values, role)
-    array = view.array
-    if view.dtype not in _INTEGERS:
-        raise DtypeError(f"{role} holds {view.dtype}; integers are allowed")
-    if view.dtype == "uint64" and array.size and array.max() > _INTEGERS["int64"]:
-        raise IndexError(f"{role} holds {array.max()}, which is beyond any axis")
-    return array
-
-
-def per_row(rows: tuple[int, ...], array: NDArray[Any], role: str, dtype: str) -> NDArray[Any]:
-    """Return one number a row as the native module takes them: contiguous, in C order."""
-    spread = _broadcast(array, rows, role, "x without the axis")
-    return _packed(spread, dtype).reshape(-1)
-
-
-def per_row_or_more(
-    rows: tuple[int, ...], array: NDArray[Any], role: str, dtype: str
-) -> tuple[NDArray[Any], tuple[int, ...]]:
-    """Return numbers of shape rows or rows + (s,) as (rows, s), and () or (s,)."""
-    tail = array.shape[len(rows) :]
-    if array.ndim == 0:
-        array = np.broadcast_to(array, rows)
-    if array.shape[: len(rows)] != rows or len(tail) > 1:
-        raise ShapeError(
-            f"{role} has shape {array.shape}; {rows}, that of x without the axis, or one axis "
-            "more at its end is allowed"
-        )
-    return _packed(array, dtype).reshape(math.prod(rows), *(tail or (1,))), tail
-
-
-def _packed(array: NDArray[Any], dtype: str) -> NDArray[Any]:
-    packed = np.ascontiguousarray(array, dtype=dtype)
-    return packed if packed.flags.aligned else packed.copy()
-
-
-def _broadcast(array: NDArray[Any], shape: tuple[int, ...], role: str, of: str) -> NDArray[Any]:
-    if array.shape == shape:
-        return array
-    try:
-        return np.broadcast_to(array, shape)
-    except ValueError:
-        raise ShapeError(
-            f"{role} has shape {array.shape}, which does not broadcast to {shape}, that of {of}"
-        ) from None
-
-
 def _kernel_code(op: str, kernel: Any) -> int:
     names = [spec.algorithm for spec in OPS[op].kernels]
-    if kernel not in names:
-        raise ShapeError(f"kernel is {kernel!r}; {op} has {', '.join(map(repr, names))}, or None")
+    if not isinstance(kernel, str) or kernel not in names:
+        wrong = ShapeError if isinstance(kernel, str) else DtypeError
+        raise wrong(f"kernel is {kernel!r}; {op} has {', '.join(map(repr, names))}, or None")
     return names.index(kernel) + 1 if len(names) > 1 else 0

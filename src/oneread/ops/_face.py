@@ -132,8 +132,16 @@ def _reduce(call: Call, plan: Plan, memory: dict[str, NDArray[Any]]) -> None:
             call.operand, call.axes, call.where, call.lengths, call.temperature, call.threads,
             call.kernel, call.op, plan.kind, plan.select, None, tuple(map(written.get, FIELDS)),
         )  # fmt: skip
+    except IndexError:
+        raise IndexError(_outside(call.length, plan.select)) from None
     except ValueError as error:  # a kernel was asked for that cannot do this
         raise ShapeError(str(error)) from None
+
+
+def _outside(length: int, select: Any) -> str:
+    column = select[(select < 0) | (select >= length)][0]
+    allowed = f"0 to {length - 1} is" if length else "an axis of length 0 has none to be"
+    return f"select names column {column}; {allowed} allowed"
 
 
 def _reduce_into(call: Call, plan: Plan, given: dict[str, Any]) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 from oneread.backends import torch_
 from oneread.backends.base import dtype_name
 from oneread.ops import logsumexp, read, softmax, topk
-from oneread.ops._arguments import Call, Options, Source, check_workspace, integer, source_of
+from oneread.ops._arguments import Call, Options, Source, check_workspace, source_of
 from oneread.ops._face import Op
+from oneread.ops._numbers import integer
 from oneread.ops._output import Slot, by_field
 from oneread.spec import DtypeError, Read, SoftmaxTopK, TopK
 

@@ -43,10 +43,9 @@ def top(call: Call, field: str, k: int, dtype: str, kernel_dtype: str | None = N
     return Slot(field, shape, dtype, kernel_dtype, None if place == len(shape) - 1 else place)
 
 
-def selection(call: Call, field: str, tail: tuple[int, ...], dtype: str, keepdims: bool) -> Slot:
+def selection(call: Call, field: str, tail: tuple[int, ...], dtype: str) -> Slot:
     """Return the slot for the selected columns of each row, shaped as `select`."""
-    shape = call.rows_shape(keepdims and not tail) + tail
-    return Slot(field, shape, dtype, _written(call, dtype))
+    return Slot(field, call.rows + tail, dtype, _written(call, dtype))
 
 
 def _written(call: Call, dtype: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from oneread.ops._arguments import (
     Call,
     check_k,
     check_temperature,
-    integers,
-    per_row,
-    per_row_or_more,
 )
 from oneread.ops._face import FIELDS
 from oneread.ops._merge import (
@@ -33,10 +30,14 @@ from oneread.ops._merge import (
     no_best,
     no_sums,
 )
+from oneread.ops._numbers import integers, per_row, per_row_or_more
 from oneread.runtime import cpu
 from oneread.spec import ShapeError
 
 UNSEEN, SEEN, MASKED = 0, 1, 2
+
+#: Columns are numbered by int64: none is at or beyond this one.
+LAST_STOP: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)

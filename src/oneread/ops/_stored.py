@@ -15,7 +15,7 @@ from oneread.backends.base import STORAGE
 from oneread.ops._fields import FLAGS, StateFields
 from oneread.ops._merge import Best, Sums
 from oneread.ops._pack import bad_bytes, packed, unpacked
-from oneread.ops._parts import MASKED, Asked, Parts, asked_of, no_parts
+from oneread.ops._parts import LAST_STOP, MASKED, Asked, Parts, asked_of, no_parts
 from oneread.spec import INPUT_DTYPES, OneReadError, ShapeError
 
 _SUMS = ("r", "s1", "s2")
@@ -64,7 +64,7 @@ def _restore(state: StateFields, facts: dict[str, Any], arrays: dict[str, NDArra
     _check(state._library in ("numpy", "torch"), "library")
     state._columns, state._stop = facts["columns"], facts["stop"]
     _check(type(state._columns) is int and type(state._stop) is int, "number of columns")
-    _check(0 <= state._columns <= state._stop, "number of columns")
+    _check(0 <= state._columns <= state._stop <= LAST_STOP, "number of columns")
     state._parts = _parts(arrays, asked, STORAGE[state._value_dtype])
     best = state._parts.best.indices
     _check(best.shape[1] == min(asked.kept, state._columns), "length of top-k")
@@ -75,7 +75,10 @@ def _asked(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Asked:
     rows, tail, axis = tuple(facts["rows"]), tuple(facts["tail"]), facts["axis"]
     _check(all(type(n) is int and n >= 0 for n in (*rows, *tail)), "shape")
     _check(len(tail) <= 1 and ("select" in arrays or not tail), "shape")
-    _check(axis in range(len(rows) + 1) or (axis is None and not rows), "axis")
+    if axis is None:
+        _check(not rows, "axis")
+    else:
+        _check(type(axis) is int and 0 <= axis <= len(rows), "axis")
     flags = facts["flags"]
     _check(all(type(flag) is bool for flag in flags), "flag")
     n, chosen = math.prod(rows), (math.prod(rows), *(tail or (1,)))
@@ -103,6 +106,7 @@ def _parts(arrays: dict[str, NDArray[Any]], asked: Asked, value_type: np.dtype[A
         for high, low in zip(halves[::2], halves[1::2], strict=True)
     ]
     sums = Sums(_taken(arrays, "m", (n,), np.float64), *totals)
+    _check(not (sums.r < 0).any(), "sum")
     masked = _taken(arrays, "masked", (n, kept), np.uint8)
     best = Best(
         _taken(arrays, "values", (n, kept), value_type),

@@ -52,7 +52,8 @@ def read(
     entropy, sum_p2, argmax : bool, default False
         Also return the entropy, the sum of squared probabilities, the column of the largest.
     keepdims : bool, default False
-        Keep the axis, with length 1, in every field with one number a row.
+        Keep the axis, with length 1, in every field with one number a row. `selected` and `rank`
+        keep the shape of `select`.
     where, lengths, temperature : array, optional
         As in `softmax`.
     dtype : str or dtype, optional
@@ -84,7 +85,8 @@ def read(
     Notes
     -----
     1 load and no store an element [1]_. The order of `values` and `rank`, and ties, are those of
-    `top_k`. Maximum error 8 ulp beyond twice that of the plain formula. ``entropy = log d - s / d``
+    `top_k`. Maximum error 8 ulp, 16 of `entropy` and `sum_p2`, beyond twice that of the
+    plain formula. ``entropy = log d - s / d``
     with s the sum of ``t exp(t)``, ``t = (x - m) / temperature``; a column of -inf adds 0 to it.
 
     A row of -inf only: lse -inf, everything else computed NaN. A row with +inf: lse and max
@@ -137,9 +139,9 @@ def plan(
     chosen = None
     if select is not None:
         chosen, tail = columns(call, select)
-        slots["selected"] = selection(call, "selected", tail, name, keepdims)
+        slots["selected"] = selection(call, "selected", tail, name)
         if rank:
-            slots["rank"] = selection(call, "rank", tail, "int64", keepdims)
+            slots["rank"] = selection(call, "rank", tail, "int64")
     for field, asked in (("entropy", entropy), ("sum_p2", sum_p2)):
         if asked:
             slots[field] = statistic(call, field, name, keepdims)

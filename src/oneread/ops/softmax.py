@@ -59,7 +59,7 @@ def softmax(
     workspace : None
         A call on a CPU takes none.
     threads : int, optional
-        At least 1; default `get_threads()`.
+        At least 1, at most 256 are used; default `get_threads()`.
     kernel : {'online'}, optional
         Which algorithm to run. None chooses.
     deterministic : {'run', 'batch'}, optional

@@ -15,12 +15,12 @@ from oneread.ops._arguments import (
     Options,
     Source,
     check_axes,
-    integer,
     normalized_axes,
     source_of,
 )
 from oneread.ops._fields import FLAGS, StateFields
-from oneread.ops._parts import Asked, asked_of, merged_parts, no_parts, read_parts
+from oneread.ops._numbers import check_sizes, integer, shown
+from oneread.ops._parts import LAST_STOP, Asked, asked_of, merged_parts, no_parts, read_parts
 from oneread.spec import INPUT_DTYPES, DtypeError, ShapeError
 
 
@@ -36,7 +36,8 @@ class State(StateFields):
     Kept for each row: the maximum m, the sums of ``exp t``, ``t exp t`` and ``exp 2t`` with
     ``t = (x - m) / temperature`` over all columns but one that holds m, the first columns in
     top-k order, and what was found of the selected columns [1]_. Merging is commutative bit for
-    bit; m, top-k, argmax and rank are exactly those of one read, the sums within 4 ulp. A state
+    bit; m, top-k, argmax and rank are exactly those of one read, the sums within 4 ulp
+    (sum_p2 of float64, a quotient of sums, within 8). A state
     is not locked: one thread at a time may update it.
 
     References
@@ -89,7 +90,8 @@ class State(StateFields):
         axis : int or None, default -1
             The axis of a row. None: all of `x`, in C order.
         offset : int, default 0
-            The column of the row that the first column of `x` is.
+            The column of the row that the first column of `x` is; chunks end by 2**63 - 1. A
+            forgotten or overlapping offset is not detected.
         top_k, entropy, sum_p2, argmax, temperature
             As in `read`; `top_k` may be above the length of the chunk.
         select : int or array of int, optional
@@ -131,8 +133,8 @@ class State(StateFields):
             )
         )  # fmt: skip
         state._stop = integer(offset, "offset")
-        if state._stop < 0:
-            raise ShapeError(f"offset is {offset}; columns start at 0")
+        if not 0 <= state._stop <= LAST_STOP:
+            raise ShapeError(f"offset is {shown(state._stop)}; 0 to 2**63 - 1 is allowed")
         return state._update(source, where, lengths, threads)
 
     @classmethod
@@ -181,10 +183,7 @@ class State(StateFields):
         >>> print(oneread.State.identity(2).lse)
         [-inf -inf]
         """
-        shape = rows if isinstance(rows, tuple) else (rows,)
-        sizes = tuple([integer(n, "rows") for n in shape])
-        if any(n < 0 for n in sizes):
-            raise ShapeError(f"rows is {rows!r}; numbers of at least 0 are allowed")
+        sizes = check_sizes(rows if isinstance(rows, tuple) else (rows,), "rows")
         place = None
         if axis is not None:
             place = normalized_axes(axis, (*sizes, 0), False, "State")[0]
@@ -257,6 +256,11 @@ class State(StateFields):
                 f"{asked.rows} with axis {asked.axis}"
             )
         dtype = _one_dtype(self._dtype, call.dtype)
+        if self._stop + call.length > LAST_STOP:
+            raise ShapeError(
+                f"the chunk has {call.length} columns after offset {self._stop}; columns are "
+                "numbered up to 2**63 - 1"
+            )
         parts = read_parts(asked, call, self._stop)
         self._parts = merged_parts(self._parts, parts, asked, call.float_dtype)
         self._dtype, self._library = dtype, max(self._library, source.backend.NAME)

@@ -16,6 +16,7 @@ from oneread.spec import BackendUnavailableError, DtypeError, KernelRecord, Shap
 
 __all__ = [
     "ISA_VARIABLE",
+    "MAX_THREADS",
     "THREADS_VARIABLE",
     "check_threads",
     "get_threads",
@@ -28,6 +29,9 @@ __all__ = [
 ISA_VARIABLE: Final = "ONEREAD_ISA"
 THREADS_VARIABLE: Final = "ONEREAD_THREADS"
 
+#: Threads that are used at most, however many are asked for.
+MAX_THREADS: Final = 256
+
 try:
     from oneread.runtime import _native as native
 except ImportError as error:
@@ -38,14 +42,14 @@ except ImportError as error:
 
 
 def check_threads(n: SupportsIndex, name: str = "threads") -> int:
-    """Return `n` as an int of at least 1, or raise an error that names it."""
+    """Return `n` as an int from 1 to `MAX_THREADS`, or raise an error that names it."""
     if type(n) is not int:
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             raise DtypeError(f"{name} is {n!r}; an integer of at least 1 is allowed")
         n = operator.index(n)
     if n < 1:
-        raise ShapeError(f"{name} is {n}; an integer of at least 1 is allowed")
-    return n
+        raise ShapeError(f"{name} is {max(n, -(10**9))}; an integer of at least 1 is allowed")
+    return min(n, MAX_THREADS)
 
 
 def _use_isa(name: str) -> None:
@@ -62,10 +66,19 @@ def _use_isa(name: str) -> None:
 def _initial_threads() -> int:
     text = os.environ.get(THREADS_VARIABLE, "").strip()
     if not text:
-        return native.available_threads()
-    if not (text.isascii() and text.isdigit()):
-        raise ShapeError(f"{THREADS_VARIABLE} is {text!r}; an integer of at least 1 is allowed")
-    return check_threads(int(text), THREADS_VARIABLE)
+        return _available_threads()
+    digits = text.removeprefix("+").lstrip("0")
+    if not (digits.isascii() and digits.isdigit()):
+        shown = text if len(text) <= 40 else f"{text[:40]}..."
+        raise BackendUnavailableError(
+            f"{THREADS_VARIABLE} is {shown!r}; an integer of at least 1 is allowed"
+        )
+    # Python refuses to convert thousands of digits; three are as good here.
+    return MAX_THREADS if len(digits) > 3 else min(int(digits), MAX_THREADS)
+
+
+def _available_threads() -> int:
+    return min(native.available_threads(), MAX_THREADS)
 
 
 if _isa := os.environ.get(ISA_VARIABLE, "").strip():
@@ -81,8 +94,8 @@ def set_threads(n: SupportsIndex | None) -> None:
     Parameters
     ----------
     n : int or None
-        At least 1. None asks the machine again: the smaller of the CPU affinity and the cgroup
-        quota.
+        At least 1; at most 256 are used. None asks the machine again: the smaller of the CPU
+        affinity and the cgroup quota.
 
     Raises
     ------
@@ -106,7 +119,7 @@ def set_threads(n: SupportsIndex | None) -> None:
     >>> oneread.set_threads(None)
     """
     global threads
-    threads = native.available_threads() if n is None else check_threads(n)
+    threads = _available_threads() if n is None else check_threads(n)
 
 
 def get_threads() -> int:
@@ -115,7 +128,7 @@ def get_threads() -> int:
     Returns
     -------
     int
-        At least 1.
+        From 1 to 256.
 
     Examples
     --------

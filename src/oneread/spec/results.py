@@ -122,12 +122,14 @@ class Explanation:
     why: tuple[str, ...]
 
     def __str__(self) -> str:
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        stores = f"{'no' if self.stores == 'none' else self.stores} stores"
         head = (
             f"{self.op} of {self.dtype} {self.shape}: {self.kernel} on {self.isa}, "
-            f"{self.layout}, {self.threads} thread(s), {self.stores} stores"
+            f"{self.layout}, {threads}, {stores}"
         )
         move = (
-            f"reads {self.read_bytes:,} bytes, writes {self.written_bytes:,} bytes; about "
+            f"reads {self.read_bytes:,} bytes, writes {self.written_bytes:,} bytes; at least "
             f"{self.predicted_ms:.3g} ms at the measured {self.copy_gbs:.3g} GB/s"
         )
         return "\n".join([head, move, *(f"- {reason}" for reason in self.why)])
