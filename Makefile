@@ -97,7 +97,7 @@ $(STAMPS)/build-tools: pyproject.toml $(STAMPS)/python
 
 # The stamp has the time at which the build began: what is edited meanwhile is built next time.
 $(STAMPS)/package: $(SOURCES) $(STAMPS)/compiler $(STAMPS)/build-tools
-	@echo "Building oneread with $$(basename $$(cut -d " " -f 1 $(STAMPS)/compiler)) (about a minute)"
+	@echo "Building oneread with $$(sed "s|[^ ]*/||g" $(STAMPS)/compiler) (about a minute)"
 	@touch $@.begun
 	@CXX="$$(cat $(STAMPS)/compiler)" \
 	    $(PIP) install --no-build-isolation -C build-dir=build/venv .

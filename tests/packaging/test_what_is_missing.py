@@ -119,6 +119,20 @@ def test_better_compiler_is_taken_when_the_first_does_not_fit(bare: Path) -> Non
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_build_names_the_compiler_and_how_long_it_takes(tmp_path: Path) -> None:
+    (line,) = [
+        line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if "Building" in line
+    ]
+    (tmp_path / "compiler").write_text("/usr/bin/ccache /usr/bin/g++\n", encoding="utf-8")
+    (tmp_path / "Makefile").write_text(f"STAMPS := .\nshow:\n{line}\n", encoding="utf-8")
+    said = subprocess.run(
+        ["make", "--no-print-directory", "show"], capture_output=True, text=True, check=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert said.stdout == "Building oneread with ccache g++ (about a minute)\n"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 @pytest.mark.parametrize("target", ["demo", "test", "lint", "build"])
 def test_make_says_what_is_missing(tmp_path: Path, target: str) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)

@@ -30,8 +30,8 @@ def ops(
                 name, ulp, outputs = spec.name, str(spec.max_ulp), _fold(spec.outputs)
             line = f"{name:<13} {kernel.name:<21} {kernel.loads:>5} {kernel.stores:>6} {ulp:>4}"
             say(f"{line}  {outputs}".rstrip())
-        for output, ulp in spec.wider:
-            say(f"{'':<48} {ulp:>4}  {output}")
+        for output, bound in spec.wider:
+            say(f"{'':<48} {bound:>4}  {output}")
     say("loads, stores: accesses an element; ulp: largest error beyond twice that of the")
     say("plain formula; radix_top_k loads 7 times in float64")
 

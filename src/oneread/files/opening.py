@@ -15,7 +15,6 @@ from oneread.files.npy import MAGIC, read_npy_header
 from oneread.files.safetensors import read_safetensors_header
 from oneread.files.tensor import StoredTensor, open_regular, usable
 
-
 #: Names in the message of a name that is not there.
 _MOST_NAMES: Final = 10
 
