@@ -18,7 +18,7 @@ from oneread import ShapeError, SoftmaxTopK, State, TopK
 
 EXACT = ("max", "argmax", "values", "indices", "rank")
 SUMS = ("lse", "logprobs", "selected", "entropy", "sum_p2")
-#: What differs from 4. A quotient of two float64 sums, one of them squared, has thrice their errors.
+#: What differs from 4: a quotient of two float64 sums, one squared, has their errors three times.
 MAXIMUM_ULP = {("sum_p2", "float64"): 8}
 ALL: dict[str, Any] = {"entropy": True, "sum_p2": True, "argmax": True}
 
