@@ -187,7 +187,10 @@ def test_signal_leaves_quietly_and_without_files(
 ) -> None:
     path = sparse(tmp_path / "x.npy", 400_000, 50_000)
     with subprocess.Popen(
-        [*PROGRAM, "read", str(path), "--out", str(tmp_path / "out.jsonl")], stderr=subprocess.PIPE
+        [*PROGRAM, "read", str(path), "--out", str(tmp_path / "out.jsonl")],
+        stderr=subprocess.PIPE,
+        # A shell's background job ignores Ctrl-C, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         deadline = time.monotonic() + 30
         while not list(tmp_path.glob(".oneread-*")) and time.monotonic() < deadline:

@@ -107,3 +107,10 @@ def test_commands_exist(page: Path, markdown: ModuleType) -> None:
         for word in words[1:]:
             if re.match(r"(examples|tools|\.ci)/", word):
                 assert (ROOT / word).exists(), command
+
+
+def test_demo_in_the_readme_is_the_committed_screen() -> None:
+    lines = (ROOT / "benchmarks/results/demo.txt").read_text("utf-8").splitlines(keepends=True)
+    screen = "".join(line for line in lines if not line.startswith("#"))
+    assert "oneread" in screen
+    assert f"```text\n{screen}```" in (ROOT / "README.md").read_text("utf-8")
