@@ -179,6 +179,16 @@ def test_full_disk_is_one_line_and_status_1(tmp_path: Path) -> None:
     assert said.stderr.count(b"\n") == 1
 
 
+#: The program with Ctrl-C heard: a shell's background job ignores it, and so does what that starts.
+LISTENING = [
+    sys.executable,
+    "-c",
+    "import runpy, signal\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "runpy.run_module('oneread', run_name='__main__', alter_sys=True)",
+]
+
+
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl_c", "terminate"]
 )
@@ -187,10 +197,8 @@ def test_signal_leaves_quietly_and_without_files(
 ) -> None:
     path = sparse(tmp_path / "x.npy", 400_000, 50_000)
     with subprocess.Popen(
-        [*PROGRAM, "read", str(path), "--out", str(tmp_path / "out.jsonl")],
+        [*LISTENING, "read", str(path), "--out", str(tmp_path / "out.jsonl")],
         stderr=subprocess.PIPE,
-        # A shell's background job ignores Ctrl-C, and so would what it starts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         deadline = time.monotonic() + 30
         while not list(tmp_path.glob(".oneread-*")) and time.monotonic() < deadline:
