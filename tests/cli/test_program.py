@@ -183,9 +183,8 @@ def test_full_disk_is_one_line_and_status_1(tmp_path: Path) -> None:
 LISTENING = [
     sys.executable,
     "-c",
-    "import runpy, signal\n"
-    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "runpy.run_module('oneread', run_name='__main__', alter_sys=True)",
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    + "runpy.run_module('oneread', run_name='__main__', alter_sys=True)",
 ]
 
 
