@@ -180,12 +180,12 @@ def test_full_disk_is_one_line_and_status_1(tmp_path: Path) -> None:
 
 
 #: The program with Ctrl-C heard: a shell's background job ignores it, and so does what that starts.
-LISTENING = [
-    sys.executable,
-    "-c",
-    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    + "runpy.run_module('oneread', run_name='__main__', alter_sys=True)",
-]
+HEAR = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module('oneread', run_name='__main__', alter_sys=True)
+"""
+LISTENING = [sys.executable, "-c", HEAR]
 
 
 @pytest.mark.parametrize(
