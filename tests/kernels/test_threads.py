@@ -223,7 +223,7 @@ REFUSED = """
 import json, oneread
 try:
     oneread.get_threads()
-except oneread.ShapeError as error:
+except oneread.BackendUnavailableError as error:
     print(json.dumps(str(error)))
 """
 
