@@ -177,8 +177,8 @@ def test_changing_a_field_leaves_the_state_as_it_was() -> None:
 def test_m_d_and_lse_fit_together() -> None:
     x = logits(3, 20)
     state = State.of(x, temperature=0.7)
-    np.testing.assert_allclose(state.m, x.max(1) / 0.7)
-    np.testing.assert_allclose(state.m + np.log(state.d), state.lse)
+    assert ulps(state.m, x.max(1) / 0.7) <= 1
+    assert ulps(state.m + np.log(state.d), state.lse, "lse") <= 4
 
 
 def test_rows_without_a_finite_number() -> None:
@@ -224,8 +224,8 @@ def test_kinds_of_top_k() -> None:
             assert isinstance(got, SoftmaxTopK)
             want = oneread.softmax_topk(x, 5, kind=kind, renormalize=renormalize, return_lse=True)
             np.testing.assert_array_equal(got.indices, want.indices)
-            np.testing.assert_allclose(got.values, want.values, rtol=1e-14)
-            np.testing.assert_allclose(got.lse, want.lse, rtol=1e-14)
+            assert ulps(got.values, want.values) <= 8
+            assert ulps(got.lse, want.lse, "lse") <= 4
     with pytest.raises(ShapeError, match="kind is 'odds'"):
         state.top_k(kind="odds")
 
@@ -248,10 +248,10 @@ def test_values_are_the_inputs_own_bits() -> None:
 def test_logprob_of_numbers_and_chunks() -> None:
     x = logits(3, 8)
     state = State.of(x)
-    np.testing.assert_allclose(state.logprob(x), oneread.log_softmax(x), rtol=1e-14)
-    np.testing.assert_allclose(state.logprob(x[:, 2]), oneread.log_softmax(x)[:, 2], rtol=1e-14)
+    assert ulps(state.logprob(x), oneread.log_softmax(x)) <= 8
+    assert ulps(state.logprob(x[:, 2]), oneread.log_softmax(x)[:, 2]) <= 8
     across = State.of(x, axis=0)
-    np.testing.assert_allclose(across.logprob(x[1:]), oneread.log_softmax(x, 0)[1:], rtol=1e-14)
+    assert ulps(across.logprob(x[1:]), oneread.log_softmax(x, 0)[1:]) <= 8
     with pytest.raises(ShapeError, match="logits has shape"):
         state.logprob(x[:2])
 
@@ -267,7 +267,7 @@ def test_selected_column_may_lie_in_any_chunk() -> None:
         with pytest.raises(ShapeError, match="selected column"):
             _ = state.selected
     merged = functools.reduce(operator.or_, states)
-    np.testing.assert_allclose(merged.selected, oneread.read(x, select=select).selected)
+    assert ulps(merged.selected, oneread.read(x, select=select).selected) <= 4
 
 
 def test_column_that_is_never_seen_is_named() -> None:
