@@ -51,11 +51,12 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_import_costs_less_than_30_ms_over_numpy() -> None:
-    # All ops included. Processor time, not wall time: what else runs is not our cost.
+    # All ops included. Processor time of this thread, not wall time: what else runs, NumPy's own
+    # threads among it, is not our cost.
     code = (
-        "import time, numpy\nstart = time.process_time()\nimport oneread\n"
+        "import time, numpy\nstart = time.thread_time()\nimport oneread\n"
         "[getattr(oneread, name) for name in oneread.__all__]\n"
-        "print((time.process_time() - start) * 1e3)"
+        "print((time.thread_time() - start) * 1e3)"
     )
     times = [float(run(code)) for _ in range(RUNS)]
     assert statistics.median(times) < MAXIMUM_MS, times
