@@ -25,8 +25,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # Folders count too: they are newer when a file was added or removed.
 SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
-    $(shell find src kernels -name __pycache__ -prune -o -print 2>/dev/null)
-CXX_FILES := $(shell find src kernels tests/cpp -name '*.[ch]pp' 2>/dev/null)
+    $(shell find src -name __pycache__ -prune -o -print 2>/dev/null)
+CXX_FILES := $(shell find src tests/cpp -name '*.[ch]pp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("src", "kernels", "tests", "tools", "examples")
+FOLDERS = ("src", "tests", "tools", "examples")
 SUFFIXES = (".py", ".pyi", ".cpp", ".hpp")
 
 FILE_LINES = 400

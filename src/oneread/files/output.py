@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from oneread.files.errors import FileFormatError, printable
 from oneread.files.stream import RowBlock
 
-#: Suffixes that `write_rows` knows.
+#: Suffixes of the files that `write_npz` and `write_jsonl` make.
 SUFFIXES: Final = (".npz", ".jsonl")
 
 

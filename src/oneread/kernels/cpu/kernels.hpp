@@ -128,7 +128,7 @@ struct Kernels {
 
 enum class ElementType { f32, f64, f16, bf16 };
 
-// One function an instruction set in this build; null where an element type has no table.
+// One function an instruction set in this build.
 #define ONEREAD_DECLARE_TABLE(isa)   \
   namespace isa {                    \
   const Kernels& table(ElementType); \
