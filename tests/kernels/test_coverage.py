@@ -22,6 +22,7 @@ Array = NDArray[Any]
 
 KERNELS = {kernel.name: kernel for spec in OPS.values() for kernel in spec.kernels}
 VOCAB = 40_000  # two spans
+SHORT = 4096  # the longest row that is sorted
 MANY, FEW = 450, 1  # rows: enough to be stored past the caches, and to be shared by span
 THREADS = 2
 
@@ -32,6 +33,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "online_logsumexp": oneread.logsumexp,
     "block_max_top_k": lambda x, **o: oneread.top_k(x, 5, **o),
     "radix_top_k": lambda x, **o: oneread.top_k(x, 5, kernel="radix", **o),
+    "sort_top_k": lambda x, **o: oneread.top_k(x, 3000, **o),
     "online_softmax_topk": lambda x, **o: oneread.softmax_topk(x, 5, return_lse=True, **o),
     "online_read": lambda x, **o: oneread.read(x, top_k=5, select=3, rank=True, entropy=True, **o),
 }
@@ -45,9 +47,18 @@ class Way(NamedTuple):
     stores: str
 
 
+def vocab_of(kernel: KernelSpec) -> int:
+    return SHORT if kernel.algorithm == "sort" else VOCAB
+
+
+def cuts(kernel: KernelSpec) -> tuple[str, ...]:
+    """Return how the work can be handed out: only rows of several spans are shared."""
+    return ("by row",) if vocab_of(kernel) == SHORT else ("by row", "by span")
+
+
 def ways(kernel: KernelSpec) -> Iterator[Way]:
     """Yield the ways in which a kernel can run."""
-    for layout, cut in product(("rows", "staged"), ("by row", "by span")):
+    for layout, cut in product(("rows", "staged"), cuts(kernel)):
         if not OPS[kernel.op].row_output:
             yield Way(layout, cut, "none")
             continue
@@ -59,16 +70,18 @@ def ways(kernel: KernelSpec) -> Iterator[Way]:
 ALL = [(name, way) for name, kernel in KERNELS.items() for way in ways(kernel)]
 
 
-def input_for(way: Way, dtype: str = "float32") -> Array:
+def input_for(kernel: KernelSpec, way: Way, dtype: str = "float32") -> Array:
     """Return logits that a kernel can only read in that way."""
-    rows = FEW if way.cut == "by span" else MANY if way.stores == "streaming" else 2 * THREADS
-    row = (np.arange(VOCAB) * 7919 % 1021 / 64).astype(np.float32)
-    x = np.empty((rows, VOCAB), np.float32)
+    vocab = vocab_of(kernel)
+    enough = 2 * THREADS * VOCAB // vocab
+    rows = FEW if way.cut == "by span" else MANY if way.stores == "streaming" else enough
+    row = (np.arange(vocab) * 7919 % 1021 / 64).astype(np.float32)
+    x = np.empty((rows, vocab), np.float32)
     x[...] = row
     x = typed(x, dtype)
     if way.layout == "rows":
         return x
-    wide = np.empty((rows, 2 * VOCAB), x.dtype)[:, ::2]
+    wide = np.empty((rows, 2 * vocab), x.dtype)[:, ::2]
     wide[...] = x
     return wide
 
@@ -99,18 +112,19 @@ def test_ways_are_those_that_the_records_tell_apart() -> None:
     for kernel in KERNELS.values():
         found = set(ways(kernel))
         assert {way.layout for way in found} == {"rows", "staged"}
-        assert {way.cut for way in found} == {"by row", "by span"}
+        assert {way.cut for way in found} == set(cuts(kernel))
     assert {way.stores for _, way in ALL} == {"none", "regular", "streaming"}
 
 
 @pytest.mark.parametrize(("name", "way"), ALL, ids=[f"{n}-{'-'.join(w)}" for n, w in ALL])
 def test_kernel_is_reached(name: str, way: Way) -> None:
-    x = input_for(way)
+    kernel = KERNELS[name]
+    x = input_for(kernel, way)
     result = run(name, way, x)
     record = oneread.last_kernel()
     assert (record.name, record.layout, record.stores) == (name, way.layout, way.stores)
     assert (record.dtype, record.device, record.isa) == ("float32", "cpu", isa())
-    assert (record.threads, record.spans) == (THREADS, 2)
+    assert (record.threads, record.spans) == (THREADS, len(cuts(kernel)))
     assert (len(x) < 2 * THREADS) == (way.cut == "by span")
     simplest = CALLS[name](np.ascontiguousarray(x[:1]), threads=1)
     for got, one in zip(fields(result), fields(simplest), strict=True):
@@ -120,9 +134,10 @@ def test_kernel_is_reached(name: str, way: Way) -> None:
 @pytest.mark.parametrize("dtype", FLOAT_DTYPES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_is_reached_in_each_type(name: str, dtype: str) -> None:
-    for layout, cut in product(("rows", "staged"), ("by row", "by span")):
+    kernel = KERNELS[name]
+    for layout, cut in product(("rows", "staged"), cuts(kernel)):
         way = Way(layout, cut, "none")
-        run(name, way, input_for(way, dtype))
+        run(name, way, input_for(kernel, way, dtype))
         record = oneread.last_kernel()
         assert (record.name, record.dtype, record.layout) == (name, dtype, layout)
         assert record.stores == ("regular" if OPS[KERNELS[name].op].row_output else "none")
@@ -130,15 +145,17 @@ def test_kernel_is_reached_in_each_type(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(("name", "way"), ALL, ids=[f"{n}-{'-'.join(w)}" for n, w in ALL])
 def test_explain_tells_what_will_run(name: str, way: Way) -> None:
-    kernel, x = KERNELS[name], input_for(way)
+    kernel, x = KERNELS[name], input_for(KERNELS[name], way)
     out = {"out": np.empty(x.shape, x.dtype)} if way.stores == "streaming" else {}
     options: dict[str, Any] = {"kernel": kernel.algorithm, "threads": THREADS, **out}
     if kernel.op in ("top_k", "softmax_topk"):
-        options["k"] = 5
+        options["k"] = 3000 if kernel.algorithm == "sort" else 5
+    if kernel.op == "read":
+        options["top_k"] = 5
     said = oneread.explain(x, kernel.op, **options)
     run(name, way, x)
     record = oneread.last_kernel()
-    for field in ("isa", "dtype", "layout", "threads", "spans", "stores"):
+    for field in ("isa", "dtype", "layout", "threads", "spans", "stores", "selection"):
         assert getattr(said, field) == getattr(record, field)
     assert said.kernel == record.name
 
@@ -149,43 +166,86 @@ def isa() -> str:
     return str(cpu.native.isa())
 
 
-# What `last_kernel` does not tell apart: how the k best are found in a row.
+# How the k best of a row are found.
 
 
-def test_few_columns_are_sorted() -> None:
-    x = np.random.default_rng(0).normal(size=(3, 4096)).astype(np.float32)
-    for k in (1, 3000, 4096):
-        top = oneread.top_k(x, k)
-        assert oneread.last_kernel().name == "block_max_top_k"
-        assert np.array_equal(top.indices, np.argsort(-x, axis=1, kind="stable")[:, :k])
+def normal(*shape: int) -> Array:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
-def test_many_of_the_columns_take_radix_selection() -> None:
-    x = np.random.default_rng(0).normal(size=(3, 5000)).astype(np.float32)
-    top = oneread.top_k(x, 2500)
-    assert oneread.last_kernel().name == "radix_top_k"
-    assert np.array_equal(top.indices, np.argsort(-x, axis=1, kind="stable")[:, :2500])
+def selection() -> tuple[str, int]:
+    record = oneread.last_kernel()
+    return record.selection, record.radix_rows
 
 
-def test_block_maxima_that_cannot_bound_are_refused_when_forced() -> None:
-    x = np.zeros((3, 5000), np.float32)
-    with pytest.raises(oneread.ShapeError, match=r"2500.*5000"):
-        oneread.top_k(x, 2500, kernel="block_max")
+@pytest.mark.parametrize(
+    ("vocab", "k", "found_by"),
+    [(300, 7, "block_max"), (4096, 1, "block_max"), (4096, 3000, "sort"), (4096, 4096, "sort"),
+     (5000, 2500, "radix"), (40_000, 2048, "block_max"), (40_000, 2049, "radix")],
+)  # fmt: skip
+def test_selection_that_ran_is_named(vocab: int, k: int, found_by: str) -> None:
+    x = normal(3, vocab)
+    want = np.argsort(-x, axis=1, kind="stable")[:, :k]
+    calls = {
+        "top_k": lambda **o: oneread.top_k(x, k, **o),
+        "softmax_topk": lambda **o: oneread.softmax_topk(x, k, **o),
+        "read": lambda **o: oneread.read(x, top_k=k, **o),
+    }
+    for op, call in calls.items():
+        assert np.array_equal(call().indices, want)
+        assert selection() == (found_by, 0)
+        assert oneread.last_kernel().name == (
+            f"{found_by}_top_k" if op == "top_k" else f"online_{op}"
+        )
+        named = {"top_k": k} if op == "read" else {"k": k}
+        said = oneread.explain(x, op, **named)
+        assert said.selection == found_by
+        assert any(why.startswith(f"selection: {found_by}, ") for why in said.why)
 
 
-@pytest.mark.parametrize("special", [np.nan, -np.inf])
-def test_rows_that_block_maxima_cannot_bound_are_right(special: float) -> None:
-    x = np.full((2, 40_000), special, np.float32)
+def test_ops_without_top_k_select_nothing() -> None:
+    oneread.logsumexp(normal(3, 300))
+    assert selection() == ("none", 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "vocab", "k", "message"),
+    [("block_max", 5000, 2500, r"2500.*5000 columns; use radix"),
+     ("block_max", 4096, 3000, r"3000.*4096 columns; use sort"),
+     ("sort", 4097, 3, r"up to 4096 columns are sorted, not k = 3 of 4097")],
+)  # fmt: skip
+def test_selection_that_cannot_run_is_refused_when_forced(
+    kernel: str, vocab: int, k: int, message: str
+) -> None:
+    with pytest.raises(oneread.ShapeError, match=message):
+        oneread.top_k(np.zeros((3, vocab), np.float32), k, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", [None, "block_max"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_with_nan_are_left_to_radix_and_counted(kernel: str | None, threads: int) -> None:
+    x = normal(9, 40_000)
+    x[2, 39_000] = x[5, 3] = x[5, 7] = np.nan
+    top = oneread.top_k(x, 5, kernel=kernel, threads=threads)
+    assert top.indices[2, 0] == 39_000
+    assert top.indices[5, :2].tolist() == [3, 7]
+    assert oneread.last_kernel().name == "block_max_top_k"
+    assert selection() == ("block_max", 2)
+    oneread.softmax_topk(x[2:3], 5, threads=threads)  # shared by span
+    assert selection() == ("block_max", 1)
+
+
+def test_rows_of_minus_infinity_need_no_radix_selection() -> None:
+    x = np.full((2, 40_000), -np.inf, np.float32)
     x[:, 39_000:39_003] = 1.0, 3.0, 2.0
     top = oneread.top_k(x, 5)
-    first = [39_001, 39_002, 39_000, 0, 1] if special < 0 else [0, 1, 2, 3, 4]
-    assert top.indices.tolist() == [first, first]
-    assert oneread.last_kernel().name == "block_max_top_k"
+    assert top.indices.tolist() == [[39_001, 39_002, 39_000, 0, 1]] * 2
+    assert selection() == ("block_max", 0)
 
 
 def test_ties_beyond_the_room_for_candidates_are_in_order() -> None:
     x = np.zeros((1, 100_000), np.float32)
     x[0, 99_999] = 1.0
     top = oneread.top_k(x, 2000)
-    assert oneread.last_kernel().name == "block_max_top_k"
+    assert selection() == ("block_max", 0)
     assert top.indices[0].tolist() == [99_999, *range(1999)]

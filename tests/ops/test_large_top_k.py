@@ -18,6 +18,12 @@ KERNELS = {kernel.algorithm: kernel.name for kernel in OPS["top_k"].kernels}
 
 each_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
+
+def longest(kernel: str, vocab: int) -> int:
+    """Return the length of a row that a kernel takes: `vocab`, or the longest that is sorted."""
+    return min(vocab, 4096) if kernel == "sort" else vocab
+
+
 #: Rows that overflow a buffer of candidates, or that a bound of the k-th value cannot thin out.
 DENSE: dict[str, Callable[[Any, int], Any]] = {
     "narrow_band": lambda rng, n: 1 + rng.random(n) * 1e-3,
@@ -45,7 +51,7 @@ def stable_columns(x: Any, k: int) -> Any:
 @each_kernel
 @each_dense
 def test_dense_values_are_ranked_exactly(dense: Any, kernel: str) -> None:
-    vocab, k = (1 << 20) + 77, 1999
+    vocab, k = longest(kernel, (1 << 20) + 77), 1999
     x = dense(np.random.default_rng(0), vocab).astype(np.float32)
     top = oneread.top_k(x, k, kernel=kernel)
     assert oneread.last_kernel().name == KERNELS[kernel]
@@ -60,7 +66,7 @@ def test_dense_values_are_ranked_exactly(dense: Any, kernel: str) -> None:
 def test_dense_values_of_other_types_are_ranked_exactly(kernel: str, name: str, dtype: str) -> None:
     like = FAMILIES["constant"](1, 1, dtype).dtype
     with np.errstate(over="ignore"):
-        x = DENSE[name](np.random.default_rng(0), 100_003).astype(like)
+        x = DENSE[name](np.random.default_rng(0), longest(kernel, 100_003)).astype(like)
     top = oneread.top_k(x, 999, kernel=kernel)
     want = stable_columns(x.astype(np.float64), 999)
     np.testing.assert_array_equal(top.indices, want)
@@ -70,7 +76,7 @@ def test_dense_values_of_other_types_are_ranked_exactly(kernel: str, name: str, 
 @each_kernel
 @pytest.mark.parametrize("name", FAMILIES)
 def test_kernels_agree_on_every_family(name: str, kernel: str) -> None:
-    x = FAMILIES[name](3, 9001)
+    x = FAMILIES[name](3, longest(kernel, 9001))
     for k in (1, 5, 50, 500):
         options = {"k": min(k, x.shape[1]), "kernel": kernel}
         top = oneread.top_k(x, **options)
@@ -79,9 +85,10 @@ def test_kernels_agree_on_every_family(name: str, kernel: str) -> None:
 
 @each_kernel
 def test_kernels_agree_under_masks(kernel: str) -> None:
-    x = FAMILIES["ties"](4, 9001)
+    vocab = longest(kernel, 9001)
+    x = FAMILIES["ties"](4, vocab)
     rng = np.random.default_rng(5)
-    where, lengths = rng.random(x.shape) < 0.01, np.array([0, 7, 5000, 9001])
+    where, lengths = rng.random(x.shape) < 0.01, np.array([0, 7, vocab // 2, vocab])
     for options in ({"where": where}, {"lengths": lengths}, {"where": where, "lengths": lengths}):
         top = oneread.top_k(x, 200, kernel=kernel, **options)
         assert_close_to_truth(top, x, "top_k", k=200, **options)
@@ -98,7 +105,7 @@ def test_k_on_either_side_of_every_limit_is_exact(name: str, k: int) -> None:
     want = np.argsort(-x, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(top.indices, want)
     for kernel, full_name in KERNELS.items():
-        if kernel == "radix" or k <= LIMITS[0]:
+        if kernel == "radix" or (kernel == "block_max" and k <= LIMITS[0]):
             forced = oneread.top_k(x, k, kernel=kernel)
             np.testing.assert_array_equal(forced.indices, want)
             assert oneread.last_kernel().name == full_name
@@ -131,7 +138,7 @@ def test_block_maxima_that_cannot_bound_k_are_refused() -> None:
 
 @each_kernel
 def test_order_does_not_depend_on_threads(kernel: str) -> None:
-    x = FAMILIES["ties"](5, 100_003)
+    x = FAMILIES["ties"](5, longest(kernel, 100_003))
     one = oneread.top_k(x, 100, threads=1, kernel=kernel)
     for threads in (2, 3, 7):
         many = oneread.top_k(x, 100, threads=threads, kernel=kernel)
@@ -142,7 +149,7 @@ def test_order_does_not_depend_on_threads(kernel: str) -> None:
 
 @each_kernel
 def test_order_does_not_depend_on_strides(kernel: str) -> None:
-    x = FAMILIES["ties"](5, 9001)
+    x = FAMILIES["ties"](5, longest(kernel, 9001))
     want = oneread.top_k(x, 70, kernel=kernel).indices
     wide = np.repeat(x, 3, axis=1)
     views = (np.asfortranarray(x), wide[:, ::3], x[:, ::-1].copy()[:, ::-1])

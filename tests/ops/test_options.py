@@ -192,7 +192,7 @@ def test_unknown_kernel_is_refused_with_the_names(op: Op) -> None:
 
 def test_forced_kernel_runs() -> None:
     x = logits(2, 300)
-    for algorithm in ("block_max", "radix"):
+    for algorithm in ("block_max", "radix", "sort"):
         top = oneread.top_k(x, 7, kernel=algorithm)
         last = oneread.last_kernel()
         assert last is not None

@@ -9,7 +9,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -48,6 +48,13 @@ _ADDRESS: Final = 1 << 12  # of an output that is planned and never made
 _COPY_BYTES: Final = (1 << 20, 1 << 26)  # sizes between which a copy is measured: L2 to DRAM
 
 
+_SELECTIONS: Final = {
+    "block_max": "block_max, maxima of blocks bound the k-th value; a row with a NaN goes to radix",
+    "radix": "radix, for maxima of blocks cannot bound a k-th value so far down the row",
+    "sort": "sort, for the row is short and k is not small beside it",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
     """One kernel of this build."""
@@ -80,7 +87,7 @@ def kernels() -> tuple[KernelInfo, ...]:
     --------
     >>> import oneread
     >>> [kernel.algorithm for kernel in oneread.kernels() if kernel.op == "top_k"]
-    ['block_max', 'radix']
+    ['block_max', 'radix', 'sort']
     """
     isas = cpu.native.supported_isas()
     return tuple(
@@ -202,7 +209,7 @@ def _planned(op: str, source: Source, arguments: dict[str, Any]) -> tuple[Call, 
     return call, _FACES[op][1].plan(call, rest["dtype"], **own)
 
 
-def _native_plan(call: Call, plan: Plan, out: Any) -> tuple[str, str, str, str, int, int, str]:
+def _native_plan(call: Call, plan: Plan, out: Any) -> KernelRecord:
     y = None
     if "y" in plan.slots:
         dtype = plan.slots["y"].dtype
@@ -210,11 +217,11 @@ def _native_plan(call: Call, plan: Plan, out: Any) -> tuple[str, str, str, str, 
             y = (_ADDRESS, dtype, call.memory.shape, _fresh_strides(call, dtype))
         else:
             y = row_output(call, dtype, out).operand
-    record: tuple[str, str, str, str, int, int, str] = cpu.native.plan(
+    record = cpu.native.plan(
         call.operand, y, call.axes, call.op, call.where, call.lengths, call.temperature,
         plan.top_k, call.threads, call.kernel, out is None,
     )  # fmt: skip
-    return record
+    return KernelRecord(*record)
 
 
 def _fresh_strides(call: Call, dtype: str) -> tuple[int, ...]:
@@ -233,10 +240,11 @@ def _fresh_strides(call: Call, dtype: str) -> tuple[int, ...]:
 def _explained(op: str, source: Source, arguments: dict[str, Any]) -> Explanation:
     call, plan = _planned(op, source, arguments)
     out = arguments["out"]
-    kernel, isa, dtype, layout, threads, spans, stores = _native_plan(call, plan, out)
+    record = _native_plan(call, plan, out)
     if _in_double(plan) and COMPUTE_DTYPE[call.dtype] == "float32":
-        layout = "staged"  # a plan is made without the outputs that are no row
-    spec = next(k for k in OPS[op].kernels if k.name == kernel)
+        # A plan is made without the outputs that are no row.
+        record = replace(record, layout="staged")
+    spec = next(k for k in OPS[op].kernels if k.name == record.name)
     count = math.prod(call.shape)
     read = spec.loads * count * STORAGE[call.dtype].itemsize
     if call.where is not None:
@@ -246,10 +254,10 @@ def _explained(op: str, source: Source, arguments: dict[str, Any]) -> Explanatio
         * math.prod(slot.shape) * STORAGE[slot.dtype].itemsize
         for name, slot in plan.slots.items()
     )  # fmt: skip
-    rate = _copy_gbs(min(max(read + written, _COPY_BYTES[0]), _COPY_BYTES[1]), threads)
-    record = KernelRecord(kernel, isa, dtype, layout, threads, spans, stores)
+    rate = _copy_gbs(min(max(read + written, _COPY_BYTES[0]), _COPY_BYTES[1]), record.threads)
     return Explanation(
-        op, kernel, isa, call.dtype, call.shape, layout, threads, spans, stores, read, written,
+        op, record.name, record.isa, call.dtype, call.shape, record.layout, record.threads,
+        record.spans, record.stores, record.selection, read, written,
         (read + written) / rate / 1e6, rate, tuple(_reasons(call, plan, record, arguments)),
     )  # fmt: skip
 
@@ -283,6 +291,8 @@ def _reasons(
     else:
         why = "; ".join(_stagings(call, plan, arguments["out"])) or "rows are not one block"
         yield f"layout: staged, gathered or converted block by block: {why}"
+    if record.selection != "none":
+        yield f"selection: {_SELECTIONS[record.selection]}"
     if call.where is not None or call.lengths is not None:
         yield "masks: columns left out are read as -inf, those beyond a length not at all"
     yield from _work_reasons(call, record, arguments["out"] is None)

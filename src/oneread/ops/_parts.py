@@ -187,7 +187,8 @@ def merged_parts(a: Parts, b: Parts, asked: Asked, dtype: str) -> Parts:
 def read_parts(asked: Asked, call: Call, offset: int) -> Parts:
     """Read a chunk of each row, whose first column is column `offset` of the row."""
     n, k = call.count, min(asked.kept, call.length)
-    out: dict[str, Any] = {name: np.empty(n) for name in FIELDS[10:]}
+    totals = {f"state_{s}": np.empty((n, 2)) for s in Sums._fields[1:]}  # in two halves
+    out: dict[str, Any] = {"state_m": np.empty(n), **totals}
     best = no_best(n)
     if k:
         best = Best(
@@ -208,7 +209,7 @@ def read_parts(asked: Asked, call: Call, offset: int) -> Parts:
         tuple([out.get(name) for name in FIELDS]),
     )  # fmt: skip
     sums = Sums(
-        out["state_m"], *[out[f"state_{s}"].astype(np.longdouble) for s in ("r", "s1", "s2")]
+        out["state_m"], *[total.astype(np.longdouble).sum(axis=1) for total in totals.values()]
     )
     if k:
         np.copyto(best.masked, _masked(call, best.indices))

@@ -36,9 +36,8 @@ class State(StateFields):
     Kept for each row: the maximum m, the sums of ``exp t``, ``t exp t`` and ``exp 2t`` with
     ``t = (x - m) / temperature`` over all columns but one that holds m, the first columns in
     top-k order, and what was found of the selected columns [1]_. Merging is commutative bit for
-    bit; m, top-k, argmax and rank are exactly those of one read, the sums within 4 ulp
-    (sum_p2 of float64, a quotient of sums, within 8). A state
-    is not locked: one thread at a time may update it.
+    bit; m, top-k, argmax and rank are exactly those of one read, the sums within 4 ulp. A
+    state is not locked: one thread at a time may update it.
 
     References
     ----------

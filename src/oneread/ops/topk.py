@@ -53,8 +53,9 @@ def top_k(
         Where to write values and indices: the result's shapes and types.
     workspace, threads : optional
         As in `softmax`.
-    kernel : {'block_max', 'radix'}, optional
-        Which algorithm to run. None chooses.
+    kernel : {'block_max', 'radix', 'sort'}, optional
+        Which algorithm to run. None chooses. ShapeError if it cannot: ``block_max`` needs k up to
+        2,048 and well below the length of the row, ``sort`` rows of up to 4,096 columns.
     deterministic : {'run', 'batch'}, optional
         As in `softmax`.
 
@@ -78,7 +79,8 @@ def top_k(
     strides. NaN comes first whatever its sign, -0.0 equals 0.0. A row with fewer than k finite
     values is filled up with its -inf columns, lowest first. 1 load and no store an element with
     ``block_max``: the maxima of blocks bound the k-th value from below, and only blocks that
-    reach it are looked at again, while they are in cache.
+    reach it are looked at again, while they are in cache. A NaN has no bound: its row is finished
+    by ``radix``, and `last_kernel` counts such rows.
 
     Examples
     --------

@@ -52,7 +52,8 @@ def reduce(
     input's type for floats, else float32 or float64 after conversion; indices int64 (rows, k);
     scores (rows, k) float32 or float64, what `kind` says: 1 probability, 2 log-probability, 3 and
     4 the same over the k winners alone. selected (rows, s) float32 or float64; rank int64
-    (rows, s). state_*: float64 (rows,): m is the row's maximum in the input's units, r the sum of
+    (rows, s). state_m float64 (rows,), state_r, _s1, _s2 float64 (rows, 2), each sum in two parts,
+    the rounded one and the rest: m is the row's maximum in the input's units, r the sum of
     exp((x - m)/temperature) over all columns but one that holds the maximum, s1 the sum of
     (x - m)/temperature times that exponential over the same columns, s2 the sum of its squares.
     A NaN row has m = r = NaN, a row with +inf m = inf, a row of -inf m = -inf and r = 0.
@@ -60,7 +61,7 @@ def reduce(
     `select` int64 (rows, s), contiguous: columns to look up (IndexError outside the row) for
     `selected` and `rank`. With `rank_logit` float64 (rows, s), rank is counted against that logit
     at that column, which may then lie outside the row. `kernel`: 0 automatic, 1 block maxima,
-    2 radix selection. `op` names the op for `last_kernel`.
+    2 radix selection, 3 a sort. `op` names the op for `last_kernel`.
     """
 
 def plan(
@@ -75,11 +76,11 @@ def plan(
     threads: int,
     kernel: int,
     fresh: bool,
-) -> tuple[str, str, str, str, int, int, str]:
+) -> tuple[str, str, str, str, int, int, str, str, int]:
     """Say what `last_kernel` would say, without running anything."""
 
-def last_kernel() -> tuple[str, str, str, str, int, int, str] | None:
-    """Return (name, isa, dtype, layout, threads, spans, stores) of this thread's last op."""
+def last_kernel() -> tuple[str, str, str, str, int, int, str, str, int] | None:
+    """Return the fields of `KernelRecord` up to `radix_rows` for this thread's last op."""
 
 def compiled_isas() -> tuple[str, ...]:
     """Return the instruction sets in this build, best first."""

@@ -145,8 +145,8 @@ def last_kernel() -> KernelRecord | None:
     Returns
     -------
     KernelRecord or None
-        Its name, instruction set, element type, layout, threads, spans and stores; None before
-        the first op of this thread.
+        Its name, instruction set, element type, layout, threads, spans, stores and selection of
+        the k best; None before the first op of this thread.
 
     Notes
     -----

@@ -100,7 +100,8 @@ OPS: Final[dict[str, OpSpec]] = {
             "top_k", "the k largest logits of each row", ("values", "indices"),
             _kernels("top_k",
                      ("block_max_top_k", "block_max", 1, 0, "block maxima bound the k-th value"),
-                     ("radix_top_k", "radix", 4, 0, "radix selection, a sort; 7 loads in float64")),
+                     ("radix_top_k", "radix", 4, 0, "radix selection, a sort; 7 loads in float64"),
+                     ("sort_top_k", "sort", 1, 0, "a sort; rows of up to 4,096 columns")),
             0, False, False, "value descending, then column ascending",
         ),
         OpSpec(

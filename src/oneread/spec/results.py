@@ -99,6 +99,10 @@ class KernelRecord:
     """Pieces of a row whose partial results were merged; depends on V alone."""
     stores: str = "regular"
     """``regular``, ``streaming`` (past the caches) or ``none`` (no output as long as the row)."""
+    selection: str = "none"
+    """How the k best of a row were found: ``block_max``, ``radix``, ``sort`` or ``none``."""
+    radix_rows: int = 0
+    """Rows that ``block_max`` could not bound, for a NaN in them, and left to ``radix``."""
     device: str = "cpu"
 
 
@@ -115,6 +119,7 @@ class Explanation:
     threads: int
     spans: int
     stores: str
+    selection: str
     read_bytes: int
     written_bytes: int
     predicted_ms: float

@@ -10,6 +10,10 @@
 
 namespace oneread {
 
+// How the k best of a row are found: see select.hpp.
+enum class Selection { any, block_max, radix, sort, none };
+const char* selection_name(Selection);
+
 struct Request {
   std::string op;
   Operand x;
@@ -23,7 +27,7 @@ struct Request {
   bool log = false;
   bool fresh = false;  // y was just allocated
   int threads = 1;
-  int kernel = 0;  // 0 automatic, 1 block maxima, 2 radix selection
+  Selection selection = Selection::any;  // forced
   size_t top_k = 0;
 };
 
@@ -41,7 +45,8 @@ struct Outputs {
   FloatArray lse, max, scores, selected, entropy, sum_p2;
   int64_t *argmax = nullptr, *indices = nullptr, *rank = nullptr;
   char* values = nullptr;  // x's type for floats, else the compute type
-  double *state_m = nullptr, *state_r = nullptr, *state_s1 = nullptr, *state_s2 = nullptr;
+  double* state_m = nullptr;
+  double *state_r = nullptr, *state_s1 = nullptr, *state_s2 = nullptr;  // (rows, 2): high, low
   int kind = 0;  // of scores: 1 probability, 2 log-probability, 3 and 4 over the winners alone
   size_t selects = 0;
   const int64_t* select = nullptr;     // (rows, selects)
@@ -62,7 +67,7 @@ struct Plan {
   bool staged;          // columns are gathered or converted block by block
   bool by_span;         // threads share rows
   bool streaming;       // y is stored past the caches
-  bool radix;           // top-k by radix selection
+  Selection selection;  // of top-k
   int threads;
   size_t span_columns, spans;
   size_t group_vectors, groups;  // top-k: vectors of one group of maxima; groups of a row
@@ -73,6 +78,8 @@ struct Record {
   const char *kernel, *isa, *dtype, *layout, *stores;
   int threads = 0;
   size_t spans = 0;
+  const char* selection = "none";
+  size_t radix_rows = 0;  // that block maxima left to radix selection, for a NaN
 };
 
 Plan make_plan(const Request&, const Layout&);

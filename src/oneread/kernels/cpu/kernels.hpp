@@ -60,11 +60,13 @@ struct SpanSum {
 // One span or row with one maximum kept out of the sums: what the logarithms need.
 // m = max x; over all columns but one that holds m, with z = (x - m) / t:
 // r = sum e^z, s1 = sum z e^z, s2 = sum e^(2z). m = NaN: a NaN was seen; m = +inf: a +inf, no NaN.
+// The sums are of the widest type, so that statistics of float64 are rounded once, however many
+// spans or states a row was cut into.
 struct Partial {
   double m;
-  double r = 0;
-  double s1 = 0;
-  double s2 = 0;
+  long double r = 0;
+  long double s1 = 0;
+  long double s2 = 0;
 };
 
 // Room for a sum in progress, whatever the instruction set.

@@ -173,6 +173,11 @@ void py_softmax(nb::handle x, nb::handle y, const std::vector<int>& axes, bool l
   softmax(a.request);
 }
 
+Selection selection_of(int kernel) {
+  check(kernel >= 0 && kernel <= (int)Selection::sort, "kernel: 0 to 3");
+  return (Selection)kernel;
+}
+
 constexpr size_t kOutputs = 14;
 
 void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb::handle lengths,
@@ -182,7 +187,7 @@ void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb:
   check(outputs.size() == kOutputs, "outputs: 14 of them");
   Request& request = a.request;
   request.op = op;
-  request.kernel = kernel;
+  request.selection = selection_of(kernel);
   size_t rows = a.rows;
   Buffer buffers[kOutputs], select_buffer, logit_buffer;
   Operand operand[kOutputs];
@@ -236,9 +241,9 @@ void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb:
   out.entropy = floats(8, rows);
   out.sum_p2 = floats(9, rows);
   out.state_m = (double*)fixed(10, rows, DType::f64);
-  out.state_r = (double*)fixed(11, rows, DType::f64);
-  out.state_s1 = (double*)fixed(12, rows, DType::f64);
-  out.state_s2 = (double*)fixed(13, rows, DType::f64);
+  out.state_r = (double*)fixed(11, 2 * rows, DType::f64);
+  out.state_s1 = (double*)fixed(12, 2 * rows, DType::f64);
+  out.state_s2 = (double*)fixed(13, 2 * rows, DType::f64);
   if (asked[3]) {
     Layout layout(request.x, nullptr, nullptr, axes);
     bool wide = make_plan(request, layout).in_double;
@@ -251,7 +256,8 @@ void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb:
 }
 
 nb::tuple as_tuple(const Record& r) {
-  return nb::make_tuple(r.kernel, r.isa, r.dtype, r.layout, r.threads, r.spans, r.stores);
+  return nb::make_tuple(r.kernel, r.isa, r.dtype, r.layout, r.threads, r.spans, r.stores,
+                        r.selection, r.radix_rows);
 }
 
 nb::tuple py_plan(nb::handle x, nb::handle y, const std::vector<int>& axes, const std::string& op,
@@ -261,7 +267,7 @@ nb::tuple py_plan(nb::handle x, nb::handle y, const std::vector<int>& axes, cons
   Request& request = a.request;
   request.op = op;
   request.log = op == "log_softmax";
-  request.kernel = kernel;
+  request.selection = selection_of(kernel);
   request.top_k = top_k;
   request.fresh = fresh;
   Layout layout(request.x, request.y ? &*request.y : nullptr,

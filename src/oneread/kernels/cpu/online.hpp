@@ -35,6 +35,10 @@ struct WideSum {
     high = high * first * second;
     low = low * first * second;
   }
+  long double wide_total() const {
+    double lost = 0, none = 0, sum = V::total(high, &lost);
+    return (long double)sum + (lost + V::total(low, &none));
+  }
   ONEREAD_INLINE double total() const {
     double lost = 0, none = 0, sum = V::total(high, &lost);
     return sum + (lost + (sizeof(C) == 8 ? V::total(low, &none) : 0));
@@ -336,12 +340,21 @@ struct Online {
     if (nan) out->m = out->r = __builtin_nan("");
     if (nan || inf || empty) return;
     Pair z = scaled_difference(reference.base, (double)m, temperature);
-    double factor = number(exp_times_power(z, reference.exponent));
-    out->r = factor * total;
-    if constexpr (kMoments) {
-      double shift = minus_nats(z.high, -middle<C>(reference)) + z.low;
-      out->s1 = factor * (folded_z.total() + shift * total);
-      out->s2 = factor * factor * folded_square.total();
+    double shift = minus_nats(z.high, -middle<C>(reference)) + z.low;
+    if constexpr (kPrecise) {
+      long double factor = wide_exp_times_power(z, reference.exponent);
+      out->r = factor * folded.wide_total();
+      if constexpr (kMoments) {
+        out->s1 = factor * (folded_z.wide_total() + shift * folded.wide_total());
+        out->s2 = factor * factor * folded_square.wide_total();
+      }
+    } else {
+      double factor = number(exp_times_power(z, reference.exponent));
+      out->r = factor * total;
+      if constexpr (kMoments) {
+        out->s1 = factor * (folded_z.total() + shift * total);
+        out->s2 = factor * factor * folded_square.total();
+      }
     }
   }
 };

@@ -70,11 +70,21 @@ void choose_groups(const Request& request, const Layout& layout, size_t width, P
   plan.groups = groups(vectors);
   bool few = layout.vocab <= kFewColumns;
   bool bounded = request.top_k <= kMostBlockK && plan.groups >= 2 * request.top_k;
-  if (request.kernel == 1 && !few && !bounded)
-    throw std::invalid_argument("block maxima cannot bound k = " + std::to_string(request.top_k) +
-                                " of " + std::to_string(layout.vocab) + " columns; use radix");
-  plan.radix = request.kernel == 2 || !(few || bounded);
-  if (plan.radix || !bounded) plan.groups = 0;  // unbounded: all columns are candidates
+  auto size = [&] {
+    return "k = " + std::to_string(request.top_k) + " of " + std::to_string(layout.vocab) +
+           " columns";
+  };
+  if (request.selection == Selection::block_max && !bounded)
+    throw std::invalid_argument("block maxima cannot bound " + size() + "; use " +
+                                (few ? "sort" : "radix"));
+  if (request.selection == Selection::sort && !few)
+    throw std::invalid_argument("rows of up to " + std::to_string(kFewColumns) +
+                                " columns are sorted, not " + size() + "; use radix");
+  plan.selection = request.selection != Selection::any ? request.selection
+                   : bounded                           ? Selection::block_max
+                   : few                               ? Selection::sort
+                                                       : Selection::radix;
+  if (plan.selection != Selection::block_max) plan.groups = 0;
 }
 
 const char* kernel_name(const Request& request, const Plan& plan) {
@@ -82,7 +92,10 @@ const char* kernel_name(const Request& request, const Plan& plan) {
   if (request.op == "log_softmax") return "online_log_softmax";
   if (request.op == "logsumexp") return "online_logsumexp";
   if (request.op == "softmax_topk") return "online_softmax_topk";
-  if (request.op == "top_k") return plan.radix ? "radix_top_k" : "block_max_top_k";
+  if (request.op == "top_k")
+    return plan.selection == Selection::radix  ? "radix_top_k"
+           : plan.selection == Selection::sort ? "sort_top_k"
+                                               : "block_max_top_k";
   return "online_read";
 }
 
@@ -91,6 +104,7 @@ const char* kernel_name(const Request& request, const Plan& plan) {
 Plan make_plan(const Request& request, const Layout& layout) {
   Plan plan{};
   plan.isa = current_isa();
+  plan.selection = Selection::none;
   plan.tables = current_tables();
   const Operand& x = request.x;
   bool wide_output = request.double_outputs || (request.y && request.y->dtype == DType::f64);
@@ -124,7 +138,23 @@ Record make_record(const Request& request, const Plan& plan) {
           : plan.streaming ? "streaming"
                            : "regular",
           plan.threads,
-          plan.spans};
+          plan.spans,
+          selection_name(plan.selection)};
+}
+
+const char* selection_name(Selection selection) {
+  switch (selection) {
+    case Selection::block_max:
+      return "block_max";
+    case Selection::radix:
+      return "radix";
+    case Selection::sort:
+      return "sort";
+    case Selection::any:
+    case Selection::none:
+      break;
+  }
+  return "none";
 }
 
 namespace {

@@ -5,21 +5,11 @@
 
 #include "pool.hpp"
 #include "rank.hpp"
-#include "select.hpp"
+#include "reduce_room.hpp"
 
 namespace oneread {
 
 namespace {
-
-constexpr size_t kNowhere = SIZE_MAX;
-
-// What one span of a row gave.
-struct SpanRead {
-  Partial sums;
-  size_t best_block = kNowhere;  // first column of the block where the maximum was first reached
-  size_t best_columns = 0;
-  bool nan = false;  // seen by the scan for top-k
-};
 
 template <class C>
 class Reduce {
@@ -45,6 +35,13 @@ class Reduce {
                             plan.staged || k_ || out.argmax ? kBlock : 0);
   }
 
+  // Rows that block maxima left to radix selection, for a NaN.
+  size_t radix_rows() const {
+    size_t rows = 0;
+    for (const Worker& w : workers_) rows += w.radix_rows;
+    return rows;
+  }
+
   void run() {
     if (plan_.by_span) {
       run_by_span();
@@ -66,6 +63,8 @@ class Reduce {
   }
 
  private:
+  using Worker = ReduceRoom<C>;
+
   // What was found in some rows: for each of them in turn its spans (with `whole_` the sums are in
   // `whole`), its maxima, and its counts span by span.
   struct Found {
@@ -87,29 +86,6 @@ class Reduce {
   static bool needs_rest(const Outputs& out) {
     return out.max || out.argmax || out.selected || out.entropy || out.sum_p2 || out.state_m;
   }
-
-  struct Worker {
-    Worker(const Plan& plan, size_t group, size_t k, size_t ranks, size_t own_rows, bool all,
-           size_t columns)
-        : states(group),
-          spans(own_rows * plan.spans),
-          whole(all ? own_rows * plan.spans : 0),
-          maxima(own_rows * plan.groups),
-          before(own_rows * ranks),
-          ranked(group * ranks),
-          buffer(columns),
-          bytes(columns * 8),
-          select(plan.groups, k > 0 && !plan.radix) {}
-    Room<SumState> states;
-    Room<SpanRead> spans;
-    Room<SpanSum> whole;
-    Room<C> maxima;
-    Room<size_t> before;
-    Room<Ranked<C>> ranked;
-    Room<C> buffer;
-    Room<char> bytes;
-    SelectRoom<C> select;
-  };
 
   void run_by_span() {
     size_t spans = plan_.spans, items = rows_.count() * spans;
@@ -222,9 +198,9 @@ class Reduce {
     if (out_.entropy) out_.entropy.set(row, entropy(sums));
     if (out_.sum_p2) out_.sum_p2.set(row, sum_p2(sums));
     if (out_.state_m) out_.state_m[row] = sums.m;
-    if (out_.state_r) out_.state_r[row] = sums.r;
-    if (out_.state_s1) out_.state_s1[row] = sums.s1;
-    if (out_.state_s2) out_.state_s2[row] = sums.s2;
+    write_halves(out_.state_r, row, sums.r);
+    write_halves(out_.state_s1, row, sums.s1);
+    write_halves(out_.state_s2, row, sums.s2);
     if (out_.selected) write_selected(row, sums, t);
     if (out_.rank) write_rank(row, found.before);
     if (k_) write_top_k(row, w, found.maxima, nan);
@@ -237,6 +213,12 @@ class Reduce {
       if (out_.scores) write_scores(row, sums, t);
     }
     if (out_.argmax) out_.argmax[row] = argmax(row, w, found.reads, sums);
+  }
+
+  static void write_halves(double* to, size_t row, long double sum) {
+    if (!to) return;
+    to[2 * row] = (double)sum;
+    to[2 * row + 1] = std::isfinite(sum) ? (double)(sum - to[2 * row]) : 0;
   }
 
   void write_selected(size_t row, const Partial& sums, const Temperature& t) {
@@ -261,14 +243,16 @@ class Reduce {
 
   void write_top_k(size_t row, Worker& w, const C* maxima, bool nan) {
     int64_t* columns = out_.indices + row * k_;
-    bool done = false;
-    if (!plan_.radix && !plan_.groups)
-      done = true, select_by_sorting<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(),
-                                        w.select, columns);
-    else if (!plan_.radix && !nan)
-      done = true, select_by_groups<C>(rows_, row, k_, plan_, maxima, w.select, columns);
-    if (!done)
-      select_by_radix<C>(rows_, row, k_, masked_, w.buffer.get(), w.bytes.get(), w.select, columns);
+    C* buffer = w.buffer.get();
+    void* bytes = w.bytes.get();
+    if (plan_.selection == Selection::sort) {
+      select_by_sorting<C>(rows_, row, k_, masked_, buffer, bytes, w.select, columns);
+    } else if (plan_.selection == Selection::block_max && !nan) {
+      select_by_groups<C>(rows_, row, k_, plan_, maxima, w.select, columns);
+    } else {
+      w.radix_rows += plan_.selection == Selection::block_max;
+      select_by_radix<C>(rows_, row, k_, masked_, buffer, bytes, w.select, columns);
+    }
     if (out_.values) write_values(row, columns);
   }
 
@@ -312,12 +296,7 @@ class Reduce {
     Partial of = sums;
     if (out_.kind >= 3 && !has_no_probabilities(sums)) {  // over the winners alone
       of = {(double)winner(row, 0)};
-      double lost = 0;  // of additions to a running sum, Kahan's
-      for (size_t i = 1; i < k_; i++) {
-        double e = exp_difference((double)winner(row, i), of.m, t) - lost, sum = of.r + e;
-        lost = (sum - of.r) - e;
-        of.r = sum;
-      }
+      for (size_t i = 1; i < k_; i++) of.r += exp_difference((double)winner(row, i), of.m, t);
     }
     bool logs = out_.kind == 2 || out_.kind == 4;
     for (size_t i = 0; i < k_; i++) {
@@ -370,7 +349,7 @@ void reduce_nothing(size_t rows, const Outputs& out) {
     if (out.sum_p2) out.sum_p2.set(row, kNaN);
     if (out.state_m) out.state_m[row] = -kInf;
     for (double* zero : {out.state_r, out.state_s1, out.state_s2})
-      if (zero) zero[row] = 0;
+      if (zero) zero[2 * row] = zero[2 * row + 1] = 0;
     for (size_t j = 0; j < out.selects && out.rank; j++) out.rank[row * out.selects + j] = 0;
   }
 }
@@ -386,13 +365,15 @@ void reduce(const Request& request, const Outputs& out) {
   if (request.top_k > layout.vocab) throw std::invalid_argument("k is larger than the row");
   if (out.argmax && !layout.vocab && layout.rows) throw std::invalid_argument("argmax of nothing");
   Plan plan = make_plan(request, layout);
-  if (!layout.vocab) {
-    reduce_nothing(layout.rows, out);
-  } else if (layout.rows) {
-    if (plan.in_double) Reduce<double>(request, layout, plan, out).run();
-    else Reduce<float>(request, layout, plan, out).run();
-  }
-  set_last_record(make_record(request, plan));
+  Record record = make_record(request, plan);
+  auto run = [&](auto job) {
+    job.run();
+    record.radix_rows = job.radix_rows();
+  };
+  if (!layout.vocab) reduce_nothing(layout.rows, out);
+  else if (layout.rows && plan.in_double) run(Reduce<double>(request, layout, plan, out));
+  else if (layout.rows) run(Reduce<float>(request, layout, plan, out));
+  set_last_record(record);
 }
 
 }  // namespace oneread

@@ -31,10 +31,12 @@ inline Pair scaled_difference(double a, double b, const Temperature& t) {
   return {z, __builtin_isfinite(low) && __builtin_isfinite(z) ? low : 0};
 }
 
-// a - n ln 2. ln 2 comes off in two parts, the first one short enough that its product is exact.
+// ln 2 in two parts, the first one short enough that its product with an exponent is exact.
+inline constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
+
+// a - n ln 2.
 inline double minus_nats(double a, double n) {
-  constexpr double high = 0x1.62e42feep-1, low = 0x1.a39ef35793c76p-33;
-  return (a - n * high) - n * low;
+  return (a - n * kLn2High) - n * kLn2Low;
 }
 
 inline double exp_of(const Pair& z) {
@@ -42,9 +44,12 @@ inline double exp_of(const Pair& z) {
   return e + e * z.low;
 }
 
-inline double number(const Scaled& s) {
-  return __builtin_ldexp(s.value, s.power > 4000 ? 4000 : s.power < -4000 ? -4000 : (int)s.power);
+// A power that ldexp takes, beyond the range of any type where the given one is.
+inline int clamped(int64_t power) {
+  return power > 40000 ? 40000 : power < -40000 ? -40000 : (int)power;
 }
+
+inline double number(const Scaled& s) { return __builtin_ldexp(s.value, clamped(s.power)); }
 
 // s / d, with what the division rounds away.
 inline Scaled divided(const Scaled& s, double d) {
@@ -58,6 +63,14 @@ inline Scaled exp_times_power(const Pair& z, int64_t power) {
   if (!(n > -0x1p20)) return {0, 0};
   if (!(n < 0x1p20)) return {__builtin_exp(z.high + (double)power * kLn2), 0};
   return {exp_of({minus_nats(z.high, n), z.low}), (int64_t)n + power};
+}
+
+// e^z 2^power, right to nearly the last bit of the widest type; 0 below its range.
+inline long double wide_exp_times_power(const Pair& z, int64_t power) {
+  double n = __builtin_rint(z.high * kLog2e);
+  if (!(n > -0x1p20)) return 0;
+  long double rest = (z.high - (long double)n * kLn2High) - (long double)n * kLn2Low;
+  return __builtin_ldexpl(__builtin_expl(rest + z.low), clamped((int64_t)n + power));
 }
 
 // from - to in nats.

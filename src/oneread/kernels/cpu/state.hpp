@@ -31,38 +31,25 @@ inline Partial merge(const Partial& a, const Partial& b, const Temperature& t) {
   if (low.m == -kInf) return high;
   if (a.m == b.m) return {high.m, (a.r + b.r) + 1, a.s1 + b.s1, (a.s2 + b.s2) + 1};
   Pair shift = scaled_difference(low.m, high.m, t);  // <= 0
-  Scaled factor = drivers::exp_times_power(shift, 0);
-  // The factor may be below the normal range where its products are not.
-  auto times = [&](double sum) { return drivers::number({factor.value * sum, factor.power}); };
-  double moved = times(1 + low.r);
+  long double factor = drivers::wide_exp_times_power(shift, 0), moved = factor * (1 + low.r);
   if (moved == 0) return high;
-  return {
-      high.m, high.r + moved, high.s1 + (times(low.s1) + shift.high * moved),
-      high.s2 + drivers::number({factor.value * factor.value * (1 + low.s2), 2 * factor.power})};
+  return {high.m, high.r + moved, high.s1 + (factor * low.s1 + shift.high * moved),
+          high.s2 + factor * factor * (1 + low.s2)};
 }
 
 // lse - m / t: the log of the whole sum beside the maximum, right also when the rest is tiny.
-inline double log_sum(const Partial& p) { return std::log1p(p.r); }
+inline double log_sum(const Partial& p) { return std::log1p((double)p.r); }
 
 inline double lse(const Partial& p, const Temperature& t) {
   return std::isfinite(p.m) ? p.m / t.t + log_sum(p) : p.m;
 }
 // Both terms are positive, so nothing cancels.
 inline double entropy(const Partial& p) {
-  return has_no_probabilities(p) ? kNaN : log_sum(p) - p.s1 / (1 + p.r);
+  return has_no_probabilities(p) ? kNaN : log_sum(p) - (double)(p.s1 / (1 + p.r));
 }
-// (1 + s2) / (1 + r)^2 with one rounding, for the two sums are rounded themselves.
 inline double sum_p2(const Partial& p) {
   if (has_no_probabilities(p)) return kNaN;
-  auto one_plus = [](double v) {
-    double sum = 1 + v, part = sum - 1;
-    return Pair{sum, (1 - (sum - part)) + (v - part)};
-  };
-  Pair d = one_plus(p.r), top = one_plus(p.s2);
-  double square = d.high * d.high;
-  double square_low = std::fma(d.high, d.high, -square) + 2 * d.high * d.low;
-  double q = top.high / square;
-  return q + (std::fma(-q, square, top.high) + (top.low - q * square_low)) / square;
+  return (double)((1 + p.s2) / ((1 + p.r) * (1 + p.r)));
 }
 inline double logprob(const Partial& p, double x, const Temperature& t) {
   if (has_no_probabilities(p)) return kNaN;
@@ -70,7 +57,7 @@ inline double logprob(const Partial& p, double x, const Temperature& t) {
   return z.high - (log_sum(p) - z.low);
 }
 inline double probability(const Partial& p, double x, const Temperature& t) {
-  return has_no_probabilities(p) ? kNaN : exp_difference(x, p.m, t) / (1 + p.r);
+  return has_no_probabilities(p) ? kNaN : (double)(exp_difference(x, p.m, t) / (1 + p.r));
 }
 
 // The sums of all columns of a row, the maximum among them: one SpanSum a span, brought to one
