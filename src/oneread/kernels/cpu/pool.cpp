@@ -86,9 +86,9 @@ class Pool {
     }
   }
 
-  // Bar workers from the caller's CPU. Where all CPUs are busy at times, Linux wakes a worker on the
-  // CPU of its waker and may leave it there: for 40 ms one thread did all the work (Linux 6.18, 2
-  // CPUs; 1400 instead of 700 us a call). A syscall a worker each time that the caller has moved.
+  // Bar workers from the caller's CPU. Where all CPUs are busy at times, Linux wakes a worker on
+  // the CPU of its waker and may leave it there: for 40 ms one thread did all the work (Linux 6.18,
+  // 2 CPUs; 1400 instead of 700 us a call). A syscall a worker each time that the caller has moved.
   void keep_apart([[maybe_unused]] int helpers) {
 #if defined(__linux__)
     int mine = sched_getcpu();
