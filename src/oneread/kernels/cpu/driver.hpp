@@ -56,7 +56,7 @@ struct Outputs {
 // Longest row whose exponentials a thread keeps in its own room; longer ones go to y, or are
 // computed again. Two rows of them, where they fit, so that one is written while the next is
 // summed.
-inline constexpr size_t kKeptBytes = (size_t)768 << 10, kKeptPairBytes = (size_t)1008 << 10;
+inline constexpr size_t kKeptBytes = (size_t)768 << 10, kFusedBytes = (size_t)504 << 10;
 
 // How a request will be carried out. Everything that could change a bit of the result depends on V,
 // the types and the layout of x alone.
@@ -69,7 +69,9 @@ struct Plan {
   bool staged;          // columns are gathered or converted block by block
   bool by_span;         // threads share rows
   bool is_short;        // rows of up to kShortColumns columns
+  bool fused;           // a row is written while the next is summed
   size_t kept_rows;     // of exponentials, kept by each thread
+  size_t kept_step;     // elements from one to the next
   bool streaming;       // y is stored past the caches
   Selection selection;  // of top-k
   int threads;

@@ -174,4 +174,20 @@ ONEREAD_INLINE typename Vec<C>::F exponential(typename Vec<C>::F x, const Scale<
   return e * power;
 }
 
+// log(1 + r) of W numbers that are not negative, within 2 ulp: 2 atanh of (f - 1) / (f + 1), which
+// converges fast for f within a factor of sqrt 2 of 1.
+ONEREAD_INLINE Vec<double>::F log_sums(Vec<double>::F r) {
+  using V = Vec<double>;
+  using F = V::F;
+  using I = V::I;
+  F sum = r + 1, lost = r < 1 ? r - (sum - 1) : 1 - (sum - r);
+  I bits = (I)sum, exponent = (bits - 0x3fe6a09e667f3bcd) >> 52;
+  F f = (F)(bits - (exponent << 52));
+  F u = (f - 1) / (f + 1), square = u * u, p = V::set(2.0 / 19);
+  for (int odd = 17; odd >= 1; odd -= 2) p = V::fma(p, square, V::set(2.0 / odd));
+  constexpr double magic = 0x1.8p52;
+  F n = (F)((I)V::set(magic) + exponent) - magic;
+  return n * kLn2High + V::fma(u, p, n * kLn2Low + lost / sum);
+}
+
 }  // namespace oneread::ONEREAD_ISA

@@ -11,8 +11,6 @@ namespace {
 template <class E>
 using All = Online<E, false, false>;
 template <class E>
-using ShortAll = Short<E, false, false>;
-template <class E>
 using Rest = Online<E, true, false>;
 template <class E>
 using Moments = Online<E, true, true>;
@@ -24,8 +22,9 @@ struct AllState {
   Segment segment[kMaxSegments];
 };
 
-// Rows below it are written as soon as they are summed.
-constexpr size_t kFused = 512;
+// Short rows that are summed before the first of them is written: as many as lie in the innermost
+// cache with their exponentials.
+constexpr size_t kBatchBytes = 8192, kMostRows = 16;
 
 template <class T>
 T& as(SumState* state) {
@@ -37,44 +36,59 @@ template <class E>
 struct Entry {
   using C = typename Element<E>::Compute;
 
-  // One row after the other; a row that has been summed is written while the next one is.
   template <bool kLog>
   static void rows(const SoftmaxRows& job) {
-    SpanSum sum;
-    Partial partial{};
-    Piece piece[2];
-    Pending pending{nullptr, 0, 0, job.streaming};
-    Writer<E, kLog> writer(&pending);
-    for (size_t row = 0; row < job.rows; row++) {
+    using Sums = Short<E, kLog, false>;
+    Sums sums[kMostRows];
+    size_t most = kBatchBytes / (job.vocab * sizeof(C) + 1);
+    most = most < 1 ? 1 : most > kMostRows ? kMostRows : most;
+    for (size_t row = 0; row < job.rows; row += most) {
+      size_t n = job.rows - row < most ? job.rows - row : most;
       const E* x = (const E*)job.x + (ptrdiff_t)row * job.x_stride;
       E* y = (E*)job.y + (ptrdiff_t)row * job.y_stride;
-      bool good;
-      Piece& next = piece[row % 2];
+      C* e = job.exponentials ? (C*)job.exponentials : (C*)y;
+      ptrdiff_t step = job.exponentials ? (ptrdiff_t)job.vocab : job.y_stride;
+      // The next rows' x; and y, of this row where it is written next, else of the next rows.
+      const E* next_y = kLog ? y : y + (ptrdiff_t)most * job.y_stride;
+      Sums::template many<!kLog, true>(x, job.x_stride, n, job.vocab, job.temperature, e, step,
+                                       sums,
+                                       {x + (ptrdiff_t)most * job.x_stride, next_y, job.y_stride});
       if constexpr (kLog) {
-        Short<E, true, false>::rest(x, job.vocab, job.temperature, &partial, writer);
-        good = __builtin_isfinite(partial.m);
-        next = {x, y, job.vocab, {}, partial.m, log_sum((double)partial.r)};
+        write_logs(job, sums, n, x, y);
       } else {
-        C* e = (C*)job.exponentials + row % 2 * job.vocab;
-        ShortAll<E>::template all<true>(x, job.vocab, job.temperature, e, &sum, writer);
-        good = !(sum.nan || sum.inf || sum.empty);
-        next = {e, y, job.vocab, divided({1, 0}, sum.sum), 0, 0};
-      }
-      writer.finish();
-      if (!good) {
-        Output<E>::fill(y, job.vocab, __builtin_nan(""));
-      } else if (job.vocab < kFused || (kLog && job.temperature.t != 1)) {
-        if constexpr (kLog)
-          Output<E>::log_shift(x, y, job.vocab, next.m, job.temperature, next.log_sum,
-                               job.streaming);
-        else Output<E>::scale((C*)next.from, y, job.vocab, next.factor, job.streaming);
-      } else {
-        pending = {&next, 1, 0, job.streaming};
-        writer = Writer<E, kLog>(&pending);
+        for (size_t r = 0; r < n; r++, y += job.y_stride, e += step) write_row(job, sums[r], y, e);
       }
     }
-    writer.finish();
     if (job.streaming) Vec<C>::end_stream();
+  }
+  static void write_row(const SoftmaxRows& job, const Short<E, false, false>& sums, E* y,
+                        const C* e) {
+    double total = __builtin_isfinite(sums.m) ? sums.sum.total() : __builtin_nan("");
+    if (__builtin_isnan(total)) Output<E>::fill(y, job.vocab, total);
+    else Output<E>::scale(e, y, job.vocab, divided({1, 0}, total), job.streaming);
+  }
+  static void write_logs(const SoftmaxRows& job, const Short<E, true, false>* sums, size_t rows,
+                         const E* x, E* y) {
+    typename Short<E, true, false>::Rest sum[kMostRows];
+    Short<E, true, false>::finish(sums, rows, job.temperature, sum);
+    double log_sum[kMostRows] = {};
+    for (size_t r = 0; r < rows; r++) log_sum[r] = (double)sum[r].r;
+    log_sums(log_sum, rows);
+    for (size_t r = 0; r < rows; r++, x += job.x_stride, y += job.y_stride) {
+      if (!__builtin_isfinite(sum[r].m)) Output<E>::fill(y, job.vocab, __builtin_nan(""));
+      else
+        Output<E>::log_shift(x, y, job.vocab, sum[r].m, job.temperature, log_sum[r], job.streaming);
+    }
+  }
+  // In place, of room for a multiple of the vector.
+  static void log_sums(double* r, size_t n) {
+    using D = Vec<double>;
+    for (size_t i = 0; i < n; i += D::W) {
+      if constexpr (sizeof(C) == 4) D::store(r + i, oneread::ONEREAD_ISA::log_sums(D::load(r + i)));
+      else
+        for (size_t lane = 0; lane < D::W; lane++)
+          r[i + lane] = oneread::ONEREAD_ISA::log_sum(r[i + lane]);
+    }
   }
   static void softmax_rows(const SoftmaxRows& job) {
     if (job.log) rows<true>(job);
@@ -82,15 +96,29 @@ struct Entry {
   }
 
   static void short_all(const void* x, size_t n, const Temperature& t, void* e, SpanSum* out) {
-    NoWriter none(nullptr);
-    if (e) ShortAll<E>::template all<true>((const E*)x, n, t, (C*)e, out, none);
-    else ShortAll<E>::template all<false>((const E*)x, n, t, nullptr, out, none);
+    Short<E, false, false> sums;
+    if (e) sums.template many<true>((const E*)x, 0, 1, n, t, (C*)e, 0, &sums);
+    else sums.template many<false>((const E*)x, 0, 1, n, t, nullptr, 0, &sums);
+    sums.finish(out);
   }
-  static void short_rest(const void* x, size_t n, const Temperature& t, bool moments,
-                         Partial* out) {
-    NoWriter none(nullptr);
-    if (moments) Short<E, true, true>::rest((const E*)x, n, t, out, none);
-    else Short<E, true, false>::rest((const E*)x, n, t, out, none);
+  template <bool kMoments>
+  static void short_rest(const void* x, ptrdiff_t stride, size_t rows, size_t n,
+                         const Temperature& t, Partial* out) {
+    Short<E, true, kMoments> sums[kMostRows];
+    for (size_t row = 0; row < rows; row += kMostRows) {
+      size_t some = rows - row < kMostRows ? rows - row : kMostRows;
+      sums->template many<false>((const E*)x + (ptrdiff_t)row * stride, stride, some, n, t, nullptr,
+                                 0, sums);
+      typename Short<E, true, kMoments>::Rest rest[kMostRows];
+      Short<E, true, kMoments>::finish(sums, some, t, rest);
+      for (size_t r = 0; r < some; r++)
+        out[row + r] = {rest[r].m, rest[r].r, rest[r].s1, rest[r].s2};
+    }
+  }
+  static void short_rest(const void* x, ptrdiff_t stride, size_t rows, size_t n,
+                         const Temperature& t, bool moments, Partial* out) {
+    if (moments) short_rest<true>(x, stride, rows, n, t, out);
+    else short_rest<false>(x, stride, rows, n, t, out);
   }
 
   static void start(SumState* state, const Temperature& temperature) {
@@ -165,11 +193,31 @@ struct Entry {
   }
 
   static constexpr Kernels table = {
-      Vec<C>::W,    All<E>::kGroup,  softmax_rows,       short_all,    short_rest,
-      start,        feed_all,        finish_all,         start_rest,   feed_rest,
-      feed_moments, finish<Rest<E>>, finish<Moments<E>>, write<false>, write<true>,
-      scale,        exp_scale,       log_shift,          fill,         widen,
-      narrow,       block_max,       count_below,        collect,
+      .width = Vec<C>::W,
+      .group = All<E>::kGroup,
+      .softmax_rows = softmax_rows,
+      .short_all = short_all,
+      .short_rest = short_rest,
+      .log_sums = log_sums,
+      .start = start,
+      .feed_all = feed_all,
+      .finish_all = finish_all,
+      .start_rest = start_rest,
+      .feed_rest = feed_rest,
+      .feed_moments = feed_moments,
+      .finish_rest = finish<Rest<E>>,
+      .finish_moments = finish<Moments<E>>,
+      .write_all = write<false>,
+      .write_log = write<true>,
+      .scale = scale,
+      .exp_scale = exp_scale,
+      .log_shift = log_shift,
+      .fill = fill,
+      .widen = widen,
+      .narrow = narrow,
+      .block_max = block_max,
+      .count_below = count_below,
+      .collect = collect,
   };
 };
 

@@ -104,10 +104,12 @@ struct SoftmaxRows {
   size_t rows;
   size_t vocab;
   Temperature temperature;
-  void* exponentials;  // room for two rows in the compute type; not for log_softmax
+  void* exponentials;  // room for kShortColumns in the compute type; null: they go to y
   bool streaming;      // store y past the caches
   bool log;
 };
+
+inline constexpr size_t kLogRoom = 16;
 
 struct Kernels {
   int width;     // elements in a vector of the compute type
@@ -116,9 +118,14 @@ struct Kernels {
   // softmax or log_softmax of short rows
   void (*softmax_rows)(const SoftmaxRows&);
 
-  // Sums of a short row in one call.
+  // Sums of a short row in one call, or of several, `stride` elements apart.
   void (*short_all)(const void* x, size_t n, const Temperature&, void* e, SpanSum*);
-  void (*short_rest)(const void* x, size_t n, const Temperature&, bool moments, Partial*);
+  void (*short_rest)(const void* x, ptrdiff_t stride, size_t rows, size_t n, const Temperature&,
+                     bool moments, Partial*);
+
+  // log(1 + r) of n numbers in place, with the bits that softmax_rows has it. There is room for
+  // kLogRoom of them.
+  void (*log_sums)(double* r, size_t n);
 
   // Sums of a span, fed block by block; `e` (compute type, may be x itself or null) gets the
   // exponentials. Pending pieces (or null) are written meanwhile. feed_rest and feed_moments return

@@ -372,9 +372,10 @@ struct Online {
   }
 
   // Bring sums against a reference to the maximum `out->m`.
+  template <class Result>
   static void partial_of(const WideSum<C>& sum, const WideSum<C>& sum_z,
                          const WideSum<C>& sum_square, const Reference& reference,
-                         const Temperature& t, Partial* out) {
+                         const Temperature& t, Result* out) {
     Pair z = scaled_difference(reference.base, out->m, t);
     double shift = minus_nats(z.high, -middle<C>(reference)) + z.low;
     if constexpr (kPrecise) {

@@ -58,9 +58,11 @@ class Pool {
     keep_apart(std::min(threads - 1, count_));
     context_ = context;
     call_ = call;
-    items_ = items;
     helpers_ = threads - 1;
-    next_.store(0, std::memory_order_relaxed);
+    for (int w = 0; w < threads; w++) {
+      share_[w].next.store(items * (size_t)w / (size_t)threads, std::memory_order_relaxed);
+      share_[w].end = items * ((size_t)w + 1) / (size_t)threads;
+    }
     open_.store(true);
     generation_.fetch_add(1);
     generation_.notify_all();
@@ -114,19 +116,28 @@ class Pool {
     }
   }
 
+  // Its own share first: a caller who comes again with the same arrays finds them in the caches of
+  // the same cores. Then what is left of the others'.
   void work(int worker) {
-    for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < items_;)
-      call_(context_, i, worker);
+    for (int turn = 0; turn <= helpers_; turn++) {
+      Share& share = share_[(worker + turn) % (helpers_ + 1)];
+      for (size_t i; (i = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+        call_(context_, i, worker);
+    }
   }
 
   std::atomic<uint32_t> generation_{0}, inside_{0};
   std::atomic<bool> open_{false};
-  std::atomic<size_t> next_{0};
   void* context_ = nullptr;
   void (*call_)(void*, size_t, int) = nullptr;
-  size_t items_ = 0;
   int helpers_ = 0;
   int count_ = 0;
+
+  struct alignas(64) Share {  // of the items: those from `next` on are not handed out
+    std::atomic<size_t> next{0};
+    size_t end = 0;
+  };
+  Share share_[kMaxThreads];
 
   static constexpr int kMostApart = 16;  // among more CPUs there is an idle one
   struct Worker {

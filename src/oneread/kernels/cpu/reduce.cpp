@@ -26,7 +26,9 @@ class Reduce {
         sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
         masked_(request.where || request.lengths) {
-    group_ = rows_.neighbours();
+    group_ = plan.is_short ? kNeighbours : rows_.neighbours();
+    equally_spaced_ = layout.outer.size() <= 1;
+    row_step_ = layout.outer.empty() ? 0 : layout.outer[0].x / (ptrdiff_t)rows_.item();
     size_t each =
         plan.groups * sizeof(C) + (whole_ ? plan.spans * sizeof(SpanSum) : 0) + ranks_ * 8;
     if (each * group_ > ((size_t)256 << 10)) group_ = 1;
@@ -59,7 +61,7 @@ class Reduce {
         size_t n = std::min(group_, to - row);
         Found found{w.spans.get(), w.whole.get(), w.maxima.get(), w.before.get()};
         for (size_t span = 0; span < plan_.spans; span++) read_span(row, n, span, w, found);
-        for (size_t r = 0; r < n; r++) finish(row + r, w, of_row(found, r));
+        for (size_t r = 0; r < n; r++) finish(row + r, r, w, of_row(found, r));
       }
     });
   }
@@ -102,7 +104,7 @@ class Reduce {
       read_span(row, 1, item % spans, workers_[worker], of_row(found, row));
     });
     parallel(rows_.count(), plan_.threads,
-             [&](size_t row, int worker) { finish(row, workers_[worker], of_row(found, row)); });
+             [&](size_t row, int worker) { finish(row, 0, workers_[worker], of_row(found, row)); });
   }
 
   // Read n neighbouring rows of a block each, gathered whole.
@@ -114,24 +116,40 @@ class Reduce {
         if (at < stop)
           rows_.stage(row + r, at, stop - at, w.buffer.get() + r * kBlock + at, w.bytes.get());
       }
-    for (size_t r = 0; r < n; r++) {
-      const void* x = plan_.staged ? w.buffer.get() + r * kBlock : (const void*)rows_.x(row + r);
-      read_short(row + r, x, of_row(found, r));
+    FloatControl control(Rows::flushes(rows_.temperature(row)));
+    for (size_t r = 0; r < n; r++)
+      found.reads[r] = {empty_partial(), 0, rows_.length(row + r), false};
+    if (sums_) short_sums(row, n, w, found);
+    for (size_t r = 0; r < n; r++) read_short(row + r, short_row(row + r, r, w), of_row(found, r));
+  }
+  const void* short_row(size_t row, size_t r, Worker& w) const {
+    return plan_.staged ? w.buffer.get() + r * kBlock : (const void*)rows_.x(row);
+  }
+  void short_sums(size_t row, size_t n, Worker& w, const Found& found) {
+    Partial sums[kNeighbours];
+    bool alike = !request_.lengths && !request_.temperatures && (plan_.staged || equally_spaced_);
+    ptrdiff_t stride = plan_.staged ? (ptrdiff_t)kBlock : row_step_;
+    for (size_t r = 0; r < n; r += alike ? n : 1) {
+      FloatControl control(Rows::flushes(rows_.temperature(row + r)));
+      table_.short_rest(short_row(row + r, r, w), stride, alike ? n : 1, rows_.length(row + r),
+                        rows_.temperature(row + r), moments_, sums + r);
     }
+    for (size_t r = 0; r < kNeighbours; r++) w.log_sums[r] = r < n ? (double)sums[r].r : 0;
+    if (out_.lse) table_.log_sums(w.log_sums, n);
+    for (size_t r = 0; r < n; r++) found.reads[r].sums = sums[r];
   }
   void read_short(size_t row, const void* x, const Found& found) {
     size_t length = rows_.length(row);
-    Temperature t = rows_.temperature(row);
-    SpanRead& read = found.reads[0] = SpanRead{};
-    read.best_block = 0, read.best_columns = length;
     for (size_t j = 0; j < ranks_; j++)
       found.before[j] = count_before(rows_, row, ranked(row, j), x, 0, length);
-    FloatControl control(Rows::flushes(t));
-    if (whole_) table_.short_all(x, length, t, nullptr, found.whole);
-    if (sums_) table_.short_rest(x, length, t, moments_, &read.sums);
+    if (whole_) {
+      Temperature t = rows_.temperature(row);
+      FloatControl control(Rows::flushes(t));
+      table_.short_all(x, length, t, nullptr, found.whole);
+    }
     if (k_ && plan_.groups) {
       std::fill(found.maxima, found.maxima + plan_.groups, -(C)kInf);
-      scan_maxima(x, 0, length, found.maxima, read);
+      scan_maxima(x, 0, length, found.maxima, found.reads[0]);
     }
   }
 
@@ -223,7 +241,8 @@ class Reduce {
             rows_.kept(row, (size_t)column)};
   }
 
-  void finish(size_t row, Worker& w, const Found& found) {
+  // The r-th of the rows that were read together.
+  void finish(size_t row, size_t r, Worker& w, const Found& found) {
     Temperature t = rows_.temperature(row);
     Partial sums = found.reads[0].sums;
     bool nan = found.reads[0].nan;
@@ -246,7 +265,9 @@ class Reduce {
       if (out_.lse) out_.lse.set(row, whole.lse(t));
       write_softmax(row, found.whole, whole, t);
     } else {
-      if (out_.lse) out_.lse.set(row, lse(sums, t));
+      if (out_.lse && plan_.is_short && std::isfinite(sums.m))
+        out_.lse.set(row, sums.m / t.t + w.log_sums[r]);
+      else if (out_.lse) out_.lse.set(row, lse(sums, t));
       if (out_.scores) write_scores(row, sums, t);
     }
     if (out_.argmax) out_.argmax[row] = argmax(row, w, found.reads, sums);
@@ -371,8 +392,10 @@ class Reduce {
   Rows rows_;
   const Kernels& table_;
   size_t k_, ranks_, group_ = 1;
-  bool whole_;  // sums of all columns, as softmax makes them
-  bool sums_;   // sums with one maximum kept out
+  bool equally_spaced_;
+  ptrdiff_t row_step_;  // elements between rows that are
+  bool whole_;          // sums of all columns, as softmax makes them
+  bool sums_;           // sums with one maximum kept out
   bool moments_, masked_;
   std::vector<Worker> workers_;
 };

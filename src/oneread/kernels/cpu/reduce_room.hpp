@@ -38,7 +38,8 @@ struct ReduceRoom {
   Room<C> buffer;
   Room<char> bytes;
   SelectRoom<C> select;
-  size_t radix_rows = 0;  // that block maxima left to radix selection, for a NaN
+  double log_sums[kNeighbours];  // of short rows
+  size_t radix_rows = 0;         // that block maxima left to radix selection, for a NaN
 };
 
 }  // namespace oneread

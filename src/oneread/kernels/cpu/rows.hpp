@@ -145,10 +145,10 @@ class Room {
   T* data_ = nullptr;
 };
 
-// Split `rows` into items of about 256 Ki columns, at least `least` rows each, so that every thread
+// Split `rows` into items of about 64 Ki columns, at least `least` rows each, so that every thread
 // gets several.
 inline size_t rows_per_item(size_t rows, size_t vocab, int threads, size_t least) {
-  constexpr size_t kColumns = 1 << 18;
+  constexpr size_t kColumns = 1 << 16;
   size_t n = rows / (4 * (size_t)threads);
   if (vocab && n > kColumns / vocab) n = kColumns / vocab;
   return n < least ? least : n;

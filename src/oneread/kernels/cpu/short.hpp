@@ -16,13 +16,22 @@ struct Short {
   using C = typename Row::Compute;
   using V = Vec<C>;
   using F = typename V::F;
-  using I = typename V::I;
   using Running = typename Sums::Running;
   static constexpr int W = V::W, U = Sums::U;
   static constexpr bool kPrecise = Sums::kPrecise;
 
+  // Lines to fetch while the arithmetic goes on: of x, and of y to be written.
+  struct Ahead {
+    const E* x = nullptr;
+    const E* y = nullptr;
+    ptrdiff_t y_step = 0;
+  };
+
+  C m;
+  bool nan;  // seen beside a maximum that is infinite
+  Reference reference;
   WideSum<C> sum, sum_z, sum_square;  // without the columns that hold the maximum, with kRest
-  I ties{};                           // how many do, lane by lane
+  typename V::Count ties;             // how many do
 
   static ONEREAD_INLINE C maximum(const E* x, size_t n) {
     F high[U];
@@ -37,17 +46,13 @@ struct Short {
 
   // One vector more into the running sums.
   template <bool kGeneral>
-  ONEREAD_INLINE F add(F v, int u, F most, Running& to, const Scale<C>& k,
-                       const ExpConstants<C>& c) {
-    if constexpr (kRest) {
-      I equal = v == most;
-      ties = ties - equal;
-      v = equal ? V::set(-(C)__builtin_inf()) : v;
-    }
+  static ONEREAD_INLINE F add(F v, int u, F most, Running& to, const Scale<C>& k,
+                              const ExpConstants<C>& c, typename V::Count& ties_met) {
+    if constexpr (kRest) v = V::without(v, most, V::set(-(C)__builtin_inf()), ties_met);
     return Sums::template add<kGeneral>(v, u, to, k, c);
   }
 
-  ONEREAD_INLINE void fold(Running& running, const Scale<C>& k, const Reference& reference) {
+  ONEREAD_INLINE void fold(Running& running, const Scale<C>& k) {
     if constexpr (kPrecise) {
       sum = running.precise, sum_z = running.precise_z, sum_square = running.precise_square;
     } else {
@@ -64,49 +69,41 @@ struct Short {
   }
 
   // All sums of a row with a finite maximum; with kStore its exponentials go to e.
-  template <bool kGeneral, bool kStore, class Side>
-  ONEREAD_INLINE void run(const E* x, size_t n, C* e, C m, const Scale<C>& k,
-                          const Reference& reference, Side& beside) {
-    const ExpConstants<C> c;
+  template <bool kGeneral, bool kStore, bool kAhead>
+  ONEREAD_INLINE void run(const E* x, size_t n, C* e, const Scale<C>& k, const ExpConstants<C>& c,
+                          const Ahead& ahead) {
     const F most = V::set(m);
     Running running;
-    start(running, reference, k);
+    typename V::Count met{};
+    start(running, k);
     for (size_t i = 0; i < n;) {
       size_t stop = n - i < Sums::kGroup ? n : i + Sums::kGroup;
-      auto blocks = [&](size_t until, auto& side) __attribute__((always_inline)) {
-        for (; i + U * W <= until; i += U * W) {
-          for (int u = 0; u < U; u++) {
-            F y = add<kGeneral>(Row::load(x + i + u * W), u, most, running, k, c);
-            if constexpr (kStore) V::store(e + i + u * W, y);
+      for (; i + U * W <= stop; i += U * W)
+        for (int u = 0; u < U; u++) {
+          F p = add<kGeneral>(Row::load(x + i + u * W), u, most, running, k, c, met);
+          if constexpr (kStore) V::store(e + i + u * W, p);
+          if constexpr (kAhead) {
+            __builtin_prefetch(ahead.x + i + u * W);
+            V::expect_store(ahead.y + i + u * W);
           }
-          side.step();
         }
-      };
-      if (size_t steps = beside.steps()) {
-        size_t most_columns = steps * U * W;
-        Side side = beside;
-        blocks(stop - i < most_columns ? stop : i + most_columns, side);
-        beside = side;
-        if (!beside.steps()) beside.next();
-      }
-      NoWriter none(nullptr);
-      blocks(stop, none);
-      for (int u = 0; i + W <= stop; i += W, u++) {
-        F y = add<kGeneral>(Row::load(x + i), 0, most, running, k, c);
+      for (; i + W <= stop; i += W) {
+        F y = add<kGeneral>(Row::load(x + i), 0, most, running, k, c, met);
         if constexpr (kStore) V::store(e + i, y);
       }
       if (i < stop) {
         int lanes = (int)(stop - i);
         F v = Row::load_tail(x + i, lanes, -(C)__builtin_inf());
-        F y = add<kGeneral>(v, 1, most, running, k, c);
+        F y = add<kGeneral>(v, 1, most, running, k, c, met);
         if constexpr (kStore) Element<C>::store_tail(e + i, lanes, y);
         i = stop;
       }
-      fold(running, k, reference);
+      fold(running, k);
     }
+    ties = met;
   }
 
-  ONEREAD_INLINE void start(Running& running, const Reference& reference, const Scale<C>& k) {
+  ONEREAD_INLINE void start(Running& running, const Scale<C>& k) {
     sum.clear();
     if constexpr (kMoments) sum_z.clear(), sum_square.clear();
     if constexpr (kPrecise) {
@@ -121,56 +118,96 @@ struct Short {
     }
   }
 
-  // Sum all columns of a row; with kStore their exponentials go to e, which may be x.
-  template <bool kStore, class Side>
-  static ONEREAD_INLINE void all(const E* x, size_t n, const Temperature& t, C* e, SpanSum* out,
-                                 Side& side) {
-    static_assert(!kRest && !kMoments);
-    C m = maximum(x, n);
-    out->nan = out->inf = out->empty = false;
-    out->segments = 1;
-    if (!__builtin_isfinite(m)) {
-      out->nan = Sums::has_nan(x, n);
-      out->inf = m > 0, out->empty = m < 0;
-      return;
+  // Sum `rows` rows; with kStore their exponentials go to e, which may be x. Step by step for all
+  // of them: what one row waits for leaves time for another.
+  template <bool kStore, bool kAhead = false>
+  static void many(const E* x, ptrdiff_t x_step, size_t rows, size_t n, const Temperature& t, C* e,
+                   ptrdiff_t e_step, Short* of, Ahead ahead = {}) {
+    for (size_t r = 0; r < rows; r++) of[r].m = maximum(x + (ptrdiff_t)r * x_step, n);
+    for (size_t r = 0; r < rows; r++)
+      if (__builtin_isfinite(of[r].m)) of[r].reference = Sums::reference_for((double)of[r].m, t);
+    const ExpConstants<C> c;
+    for (size_t r = 0; r < rows; r++) {
+      of[r].nan = !__builtin_isfinite(of[r].m) && Sums::has_nan(x, n);
+      if (__builtin_isfinite(of[r].m)) {
+        Scale<C> k;
+        k.set(of[r].reference, t);
+        if (k.general) of[r].template run<true, kStore, kAhead>(x, n, e, k, c, ahead);
+        else of[r].template run<false, kStore, kAhead>(x, n, e, k, c, ahead);
+      }
+      x += x_step;
+      if constexpr (kStore) e += e_step;
+      if constexpr (kAhead) ahead.x += x_step, ahead.y += ahead.y_step;
     }
-    Reference& reference = out->segment[0].reference;
-    reference = Sums::reference_for((double)m, t);
-    out->segment[0].column = 0;
-    Scale<C> k;
-    k.set(reference, t);
-    Short s;
-    if (k.general) s.template run<true, kStore>(x, n, e, m, k, reference, side);
-    else s.template run<false, kStore>(x, n, e, m, k, reference, side);
-    out->sum = s.sum.total();
-    out->nan = __builtin_isnan(out->sum);
   }
 
-  // Sum all columns but one that holds the maximum.
-  template <class Side>
-  static ONEREAD_INLINE void rest(const E* x, size_t n, const Temperature& t, Partial* out,
-                                  Side& side) {
+  // The results: the sum of all columns,
+  void finish(SpanSum* out) const {
+    static_assert(!kRest && !kMoments);
+    bool finite = __builtin_isfinite(m);
+    out->sum = finite ? sum.total() : 0;
+    out->nan = nan || __builtin_isnan(out->sum);
+    out->inf = !finite && m > 0;
+    out->empty = !finite && m < 0;
+    out->segments = 1;
+    out->segment[0] = {0, reference};
+  }
+  // or of all but one that holds the maximum. In double, unless there is nothing wider than C:
+  // extended precision costs as much as the exponentials of a short row.
+  struct Rest {
+    double m;
+    std::conditional_t<kPrecise, long double, double> r = 0, s1 = 0, s2 = 0;
+  };
+  static ONEREAD_INLINE void finish(const Short* of, size_t rows, const Temperature& t, Rest* out) {
     static_assert(kRest);
-    C m = maximum(x, n);
-    *out = {(double)m + 0.0};  // one zero
-    if (!__builtin_isfinite(m)) {
-      if (Sums::has_nan(x, n)) out->m = out->r = __builtin_nan("");
-      return;
+    using D = Vec<double>;
+    for (size_t r = 0; r < rows; r += D::W) {
+      size_t n = rows - r < (size_t)D::W ? rows - r : (size_t)D::W;
+      double factor[D::W];
+      if constexpr (!kPrecise) plain_factors(of + r, n, t, factor);
+      for (size_t i = 0; i < n; i++) out[r + i] = of[r + i].finished(t, factor[i]);
     }
-    Reference reference = Sums::reference_for((double)m, t);
-    Scale<C> k;
-    k.set(reference, t);
-    Short s;
-    if (k.general) s.template run<true, false>(x, n, nullptr, m, k, reference, side);
-    else s.template run<false, false>(x, n, nullptr, m, k, reference, side);
-    if (__builtin_isnan(s.sum.total())) {
-      out->m = out->r = __builtin_nan("");
-      return;
+  }
+
+ private:
+  bool plain(const Temperature& t) const {
+    return __builtin_isfinite(m) && t.t == 1 && reference.base == 0;
+  }
+
+  // What brings the sums of plain rows to their maximum: e^-m 2^exponent, W rows at a time.
+  static ONEREAD_INLINE void plain_factors(const Short* of, size_t n, const Temperature& t,
+                                           double* factor) {
+    using D = Vec<double>;
+    D::F m = {}, power = {};
+    for (size_t i = 0; i < n; i++)
+      if (of[i].plain(t)) m[i] = -(double)of[i].m, power[i] = (double)of[i].reference.exponent;
+    Scale<double> k;
+    k.low = D::set(-Constants<double>::limit);
+    k.magic = power + (Constants<double>::round + Constants<double>::bias);
+    const ExpConstants<double> c;
+    D::store(factor, exponential<double, false>(m, k, c));
+  }
+
+  ONEREAD_INLINE Rest finished(const Temperature& t, double factor) const {
+    Rest out{(double)m + 0.0};  // one zero
+    bool finite = __builtin_isfinite(m);
+    double total = finite ? sum.total() : 0;
+    if (nan || __builtin_isnan(total)) return {__builtin_nan(""), __builtin_nan("")};
+    if (!finite) return out;
+    // Columns that hold the maximum beside the one that stays out.
+    double more = V::counted(ties) - 1;
+    if (!kPrecise && plain(t)) {
+      out.r = factor * total;
+      if constexpr (kMoments) {
+        double shift = minus_nats(-out.m, -middle<C>(reference));
+        out.s1 = factor * (sum_z.total() + shift * total);
+        out.s2 = factor * factor * sum_square.total();
+      }
+    } else {
+      Sums::partial_of(sum, sum_z, sum_square, reference, t, &out);
     }
-    double more = -1;  // columns that hold the maximum beside the one that stays out
-    for (int lane = 0; lane < W; lane++) more += (double)s.ties[lane];
-    Sums::partial_of(s.sum, s.sum_z, s.sum_square, reference, t, out);
-    out->r += more, out->s2 += more;
+    out.r += more, out.s2 += more;
+    return out;
   }
 };
 

@@ -19,7 +19,7 @@ class Softmax {
         group_(std::min(rows_.neighbours(), most_rows(plan))) {
     keeps_ = !plan.staged && !plan.by_span && plan.kept_rows > 0;
     for (int t = 0; t < plan.threads; t++)
-      workers_.emplace_back(plan, group_, keeps_ ? plan.kept_rows * layout.vocab : 0);
+      workers_.emplace_back(plan, group_, keeps_ ? plan.kept_rows * plan.kept_step : 0);
   }
 
   void run() {
@@ -46,7 +46,7 @@ class Softmax {
           bytes(plan.staged ? kBlock * 8 : 0),
           kept(kept),
           pending{nullptr, 0, 0, plan.streaming} {
-      pieces.reserve(plan.kept_rows == 2 ? plan.spans * kMaxSegments : 1);
+      pieces.reserve(plan.fused ? plan.spans * kMaxSegments : 0);
     }
     Room<SumState> states;
     Room<SpanSum> spans;
@@ -128,7 +128,7 @@ class Softmax {
     bool good;
     if (request_.log) {
       Partial& sums = w.partials[0];
-      table_.short_rest(x, n, t, false, &sums);
+      table_.short_rest(x, 0, 1, n, t, false, &sums);
       good = !has_no_probabilities(sums);
       if (good) table_.log_shift(x, x, n, sums.m, t, log_sum(sums), false);
     } else {
@@ -178,7 +178,7 @@ class Softmax {
   // Exponentials of a row that is read in place, if they are kept anywhere.
   C* kept_exponentials(size_t row, const Worker& w) const {
     if (plan_.staged) return nullptr;
-    if (keeps_) return w.kept.get() + row % plan_.kept_rows * rows_.vocab();
+    if (keeps_) return w.kept.get() + row % plan_.kept_rows * plan_.kept_step;
     bool own = plan_.element == ElementType::f32 || plan_.element == ElementType::f64;
     return own ? (C*)rows_.y(row) : nullptr;
   }
@@ -196,7 +196,7 @@ class Softmax {
       C* e = kept_exponentials(row, w);
       FloatControl control(Rows::flushes(t[0]));
       if (plan_.is_short) {
-        if (request_.log) table_.short_rest(x, m, t[0], false, &partials[0]);
+        if (request_.log) table_.short_rest(x, 0, 1, m, t[0], false, &partials[0]);
         else table_.short_all(x, m, t[0], e, &sums[0]);
         return;
       }
@@ -278,6 +278,13 @@ class Softmax {
     table_.fill(buffer + inside, n - inside, request_.log ? -kInf : 0);
   }
 
+  // With the bits that softmax_rows has it.
+  double log_sum(const Partial& p) const {
+    double r[kLogRoom] = {(double)p.r};
+    table_.log_sums(r, 1);
+    return r[0];
+  }
+
   Partial merged(const Partial* partials, const Temperature& t) const {
     Partial whole = partials[0];
     for (size_t s = 1; s < plan_.spans; s++) whole = merge(whole, partials[s], t);
@@ -296,7 +303,7 @@ class Softmax {
     }
     FloatControl control(Rows::flushes(t));
     fill_rest(row, first, last, -kInf);
-    if (plan_.by_span || t.t != 1) {
+    if (!plan_.fused || t.t != 1) {
       table_.log_shift(x, y, n, whole.m, t, log_sum(whole), plan_.streaming);
       return;
     }
@@ -326,8 +333,7 @@ class Softmax {
         size_t to = s + 1 < sum.segments ? base + sum.segment[s + 1].column : stop;
         Scaled factor = all.factor(sum.segment[s], t);
         char* y = rows_.y(row) + from * rows_.item();
-        if (plan_.kept_rows == 2 && keeps_)
-          w.pieces.push_back({kept + from, y, to - from, factor, 0, 0});
+        if (plan_.fused) w.pieces.push_back({kept + from, y, to - from, factor, 0, 0});
         else if (kept) table_.scale(kept + from, y, to - from, factor, plan_.streaming);
         else
           table_.exp_scale(rows_.x(row) + from * rows_.item(), y, to - from,

@@ -138,6 +138,48 @@ struct Vec : Types<C> {
   }
   static ONEREAD_INLINE bool any_nan(F a) { return any(a != a); }
 
+  // How often a number was met: a mask's bits are counted beside the vectors, where there are
+  // masks.
+#if defined(__AVX512F__)
+  using Count = size_t;
+#else
+  using Count = typename Types<C>::I;
+#endif
+  // v with `none` in the lanes that equal `a`, which are counted.
+  static ONEREAD_INLINE F without(F v, F a, F none, Count& count) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4) {
+      __mmask16 k = _mm512_cmp_ps_mask((__m512)v, (__m512)a, _CMP_EQ_OQ);
+      count += (size_t)__builtin_popcount(k);
+      return (F)_mm512_mask_mov_ps((__m512)v, k, (__m512)none);
+    } else {
+      __mmask8 k = _mm512_cmp_pd_mask((__m512d)v, (__m512d)a, _CMP_EQ_OQ);
+      count += (size_t)__builtin_popcount(k);
+      return (F)_mm512_mask_mov_pd((__m512d)v, k, (__m512d)none);
+    }
+#else
+    I equal = v == a;
+    count = count - equal;
+    return equal ? none : v;
+#endif
+  }
+  static ONEREAD_INLINE double counted(const Count& count) {
+#if defined(__AVX512F__)
+    return (double)count;
+#else
+    return sum_of<W>(__builtin_convertvector(count, Wide));
+#endif
+  }
+
+  // Fetch the cache line that will soon be written.
+  static ONEREAD_INLINE void expect_store(const void* p) {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*(const char*)p));
+#else
+    __builtin_prefetch(p, 1);
+#endif
+  }
+
   // Past the caches; p is aligned to the vector.
   static ONEREAD_INLINE void stream(C* p, F v) {
 #if defined(__AVX512F__)
