@@ -87,7 +87,6 @@ class Case:
         parts = [self.group, "x".join(map(str, self.shape))]
         parts += [f"k{value}" for name, value in self.options if name in ("k", "top_k")]
         parts += [self.dtype] * (self.dtype != "float32")
-        parts += [self.order] * (self.order != "random")
         parts += [self.arrays] * (self.arrays != "numpy")
         return "/".join(parts)
 
@@ -168,21 +167,28 @@ def _logsumexp() -> Iterator[Case]:
         yield case
 
 
+_TOP_KS: Final = tuple(product((25000, 128256), (1, 32, 256), (5, 10, 50)))
+
+
 def _softmax_topk() -> Iterator[Case]:
-    for vocab, batch, k in product((25000, 128256), (1, 32, 256), (5, 10, 50)):
+    for vocab, batch, k in _TOP_KS:
         goals: list[Goal] = [(Bar("torch", 8.0 if k <= 10 else 7.0),), (Bar(BEST, 1.0),)]
         if k <= 10:
             goals.append((Bar(OWN_LOGSUMEXP, 1 / 1.4), Bar(READ, 0.5)))
-        options = (("k", k),)
-        shape = (batch, vocab)
         yield Case(
-            "softmax_topk", "softmax_topk", shape, tuple(goals), options, memory="fresh",
-            yardsticks=(OWN_LOGSUMEXP,), quick=batch == 32 and k != 10 and vocab == 25000,
+            "softmax_topk", "softmax_topk", (batch, vocab), tuple(goals), (("k", k),),
+            memory="fresh", yardsticks=(OWN_LOGSUMEXP,),
+            quick=(batch, vocab) == (32, 25000) and k != 10,
         )  # fmt: skip
+
+
+def _sorted() -> Iterator[Case]:
+    for vocab, batch, k in _TOP_KS:
         yield Case(
-            "softmax_topk sorted", "softmax_topk", shape, ((Bar(OWN_RANDOM, 1 / 1.1),),), options,
-            order="sorted", memory="fresh", peers=("torch", "onnxruntime"),
-            yardsticks=(OWN_RANDOM,), quick=batch == 32 and k == 5 and vocab == 25000,
+            "softmax_topk sorted", "softmax_topk", (batch, vocab),
+            ((Bar(OWN_RANDOM, 1 / 1.1),),), (("k", k),), order="sorted", memory="fresh",
+            peers=("torch", "onnxruntime"), yardsticks=(OWN_RANDOM,),
+            quick=(batch, vocab, k) == (32, 25000, 5),
         )  # fmt: skip
 
 
@@ -239,8 +245,8 @@ def _avx2() -> Iterator[Case]:
 CASES: Final[dict[str, Case]] = {
     case.name: case
     for make in (
-        _softmax, _fresh, _one_row, _log_softmax, _logsumexp, _softmax_topk, _top_k, _read,
-        _dtypes, _axis, _call, _avx2,
+        _softmax, _fresh, _one_row, _log_softmax, _logsumexp, _softmax_topk, _sorted, _top_k,
+        _read, _dtypes, _axis, _call, _avx2,
     )
     for case in make()
 }  # fmt: skip
@@ -252,7 +258,8 @@ def select(patterns: tuple[str, ...] = (), quick: bool = False) -> list[Case]:
     Parameters
     ----------
     patterns : tuple of str
-        Names with ``*`` and ``?``, or parts of names; none: all.
+        Names, parts of names, or patterns with ``*`` and ``?``; none: all. A full name means that
+        case alone.
     quick : bool
         Only those for a quick run, unless patterns ask for others by their full name.
 
@@ -263,12 +270,13 @@ def select(patterns: tuple[str, ...] = (), quick: bool = False) -> list[Case]:
     """
 
     def fits(case: Case) -> bool:
-        if quick and not case.quick and case.name not in patterns:
+        if case.name in patterns or (not patterns and not quick):
+            return True
+        if quick and not case.quick:
             return False
+        parts = [pattern for pattern in patterns if pattern not in CASES]
         return not patterns or any(
-            pattern in case.name or fnmatchcase(case.name, pattern) for pattern in patterns
+            part in case.name or fnmatchcase(case.name, part) for part in parts
         )
 
-    found = [case for case in CASES.values() if fits(case)]
-    groups = list(dict.fromkeys(case.group for case in found))
-    return sorted(found, key=lambda case: groups.index(case.group))
+    return [case for case in CASES.values() if fits(case)]

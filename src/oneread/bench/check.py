@@ -23,8 +23,9 @@ from oneread.testing.ulps import FORMATS
 _ELEMENTS: Final = 1 << 20
 
 #: Units in the last place by which a peer may be off beyond the op's own rule before it is called
-#: wrong: 12 of float32's 24 digits, and half of the fewer digits of the shorter types.
-PEER_ULP: Final = {"float16": 32, "bfloat16": 16, "float32": 4096, "float64": 4096}
+#: wrong: 12 of float32's 24 digits; in 16 bits what x - m in the type itself costs, 0.06 at 20 and
+#: more, which is half of a bfloat16 result.
+PEER_ULP: Final = {"float16": 64, "bfloat16": 64, "float32": 4096, "float64": 4096}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ class Verdict:
     reached: float | None
     met: bool | None
     reason: str | None = None
+    part: float | None = None
+    """What was reached as a part of the goal."""
 
     def __str__(self) -> str:
         if self.met is None:
@@ -100,9 +102,8 @@ def _verdict(goal: Goal, ours: Record, others: tuple[Record, ...]) -> Verdict:
         return Verdict(text, None, None, _why(goal[0], others))
     bar, value = max(reached, key=lambda pair: pair[1] / pair[0].at_least)
     enough = value >= bar.at_least * (1 if bar.firm else SLACK)
-    if bar.against == ULP:
-        return Verdict(text, ours.max_ulp, enough)
-    return Verdict(text, value, enough)
+    shown = ours.max_ulp if bar.against == ULP else value
+    return Verdict(text, shown, enough, part=value / bar.at_least)
 
 
 def _value(bar: Bar, ours: Record, others: tuple[Record, ...]) -> float | None:

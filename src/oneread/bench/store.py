@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -208,6 +208,30 @@ def load(path: Path) -> Run:
     if header is None:
         raise ResultFileError(f"{path}: an empty file")
     return Run(header, records, complete)
+
+
+def merge(runs: Sequence[Run]) -> Run:
+    """Return one run of several: of each contestant in each case the record in the middle.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least one; all of one machine.
+
+    Returns
+    -------
+    Run
+        The header of the first. Of an even number of times the slower of the two in the middle.
+    """
+    found: dict[tuple[str, str], list[Record]] = {}
+    for run in runs:
+        for record in run.records:
+            found.setdefault((record.case, record.contestant), []).append(record)
+    middle = [
+        sorted(records, key=lambda record: record.median_s or math.inf)[len(records) // 2]
+        for records in found.values()
+    ]
+    return Run(runs[0].header, middle, all(run.complete for run in runs))
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -133,8 +133,13 @@ def contest(
     turns = {name: _Turn(job) for name, job in jobs.items()}
     names = list(turns)
     for turn in turns.values():
-        turn.call_s = _one(turn.job, machine)
+        machine.settle()
+        turn.call_s = _sample(turn, 1, machine)
         turn.rounds = _rounds(turn.call_s, effort)
+        if turn.call_s > _LONG_S:
+            turn.rounds -= 1  # that was one
+        else:
+            turn.samples, turn.disturbed = [], []
     for round_ in range(max((turn.rounds for turn in turns.values()), default=0)):
         at = round_ % len(names)
         for name in names[at:] + names[:at]:
@@ -145,12 +150,6 @@ def contest(
     return {name: turn.times() for name, turn in turns.items()}
 
 
-def _one(job: Job, machine: Machine) -> float:
-    start = machine.now()
-    job()
-    return machine.now() - start
-
-
 def _rounds(call_s: float, effort: Effort) -> int:
     calls = 1 if call_s > _LONG_S else 2
     wanted = int(effort.budget_s / max(calls * call_s, 1e-9))
@@ -159,17 +158,25 @@ def _rounds(call_s: float, effort: Effort) -> int:
 
 def _batch(turn: _Turn, effort: Effort, machine: Machine) -> None:
     """Warm up, then add a batch of samples."""
-    job = turn.job
     if turn.call_s <= _LONG_S:
-        turn.call_s = min(turn.call_s, _one(job, machine))  # wakes the job's threads
-        turn.call_s = min(turn.call_s, _one(job, machine))
+        for _ in range(2):  # the first wakes the job's threads
+            start = machine.now()
+            turn.job()
+            turn.call_s = min(turn.call_s, machine.now() - start)
     call_s = max(turn.call_s, 1e-7)
-    repeats = range(max(1, round(_SAMPLE_S / call_s)))
-    for _ in range(max(1, int(effort.batch_s / (call_s * len(repeats))))):
-        before = machine.interruptions()
-        start = machine.now()
-        for _ in repeats:
-            job()
-        took = (machine.now() - start) / len(repeats)
-        kept = turn.samples if machine.interruptions() == before else turn.disturbed
-        kept.append(took)
+    repeats = max(1, round(_SAMPLE_S / call_s))
+    for _ in range(max(1, int(effort.batch_s / (call_s * repeats)))):
+        _sample(turn, repeats, machine)
+
+
+def _sample(turn: _Turn, repeats: int, machine: Machine) -> float:
+    """Add the mean time of some calls to the samples, and return it."""
+    job, calls = turn.job, range(repeats)
+    before = machine.interruptions()
+    start = machine.now()
+    for _ in calls:
+        job()
+    took = (machine.now() - start) / repeats
+    kept = turn.samples if machine.interruptions() == before else turn.disturbed
+    kept.append(took)
+    return took

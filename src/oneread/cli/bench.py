@@ -58,7 +58,7 @@ def cpu(
         raise fail("no case fits; --list shows all")
     if only_list:
         for one in cases:
-            say(f"{one.name:<40} " + "; ".join(" or ".join(map(str, g)) for g in one.goals))
+            say(f"{one.name:<40}  " + "; ".join(" or ".join(map(str, g)) for g in one.goals))
         return
     request = runner.Request(tuple(cases), _peers(peers), _threads(threads), quick)
     keep = out or (None if case else _default_path(quick))

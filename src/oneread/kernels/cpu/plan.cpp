@@ -1,12 +1,8 @@
 #include <algorithm>
 #include <bit>
-#include <chrono>
-#include <cstring>
-#include <memory>
 #include <stdexcept>
 
 #include "driver.hpp"
-#include "pool.hpp"
 #include "stage.hpp"
 
 namespace oneread {
