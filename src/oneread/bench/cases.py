@@ -15,7 +15,6 @@ Shape: TypeAlias = tuple[int, ...]
 
 #: What a bar can be against besides a contestant by its name.
 BEST: Final = "best peer"
-COPY: Final = "copy rate"
 READ: Final = "read rate"
 ULP: Final = "ulp"
 
@@ -34,8 +33,8 @@ ITEM_BYTES: Final = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 class Bar:
     """One number to reach.
 
-    Against a contestant: its time over ours. Against a rate: our share of it. Against `ULP`: the
-    units in the last place that our largest error may have.
+    Against a contestant: its time over ours. Against the read rate: our share of it. Against
+    `ULP`: the units in the last place that our largest error may have.
     """
 
     against: str
@@ -46,7 +45,7 @@ class Bar:
     def __str__(self) -> str:
         if self.against == ULP:
             return f"within {self.at_least:g} ulp"
-        if self.against in (COPY, READ):
+        if self.against == READ:
             return f"{self.at_least:.0%} of the {self.against}"
         if self.against.startswith("oneread"):
             return f"within {1 / self.at_least:.3g}x of {self.against}"

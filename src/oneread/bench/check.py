@@ -120,7 +120,8 @@ class Checker:
 def _ulp(judge: tolerance.Judge, got: NDArray[Any]) -> float:
     """Return the largest error in units in the last place; infinite for a wrong infinity or NaN."""
     value, truth = got.astype(np.float64), judge.expected
-    flushed = (value == 0) & (abs(truth) < FORMATS["float32"].tiny)
+    tiny = FORMATS["float32" if judge.dtype == "float16" else judge.dtype].tiny
+    flushed = (value == 0) & (abs(truth) < tiny)  # which the ops promise for such results
     same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | flushed
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, abs(value - truth) / judge.unit)

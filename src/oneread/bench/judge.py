@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from oneread.bench.cases import BEST, CASES, COPY, READ, ULP, Bar, Goal
+from oneread.bench.cases import BEST, CASES, READ, ULP, Bar, Goal
 from oneread.bench.ours import OURS
 from oneread.bench.store import OK, Record
 
@@ -25,7 +25,7 @@ class Verdict:
     """One goal: what it says, what was reached, and whether that is enough; None: not judged."""
 
     goal: str
-    reached: float | None
+    reached: str | None
     met: bool | None
     reason: str | None = None
     part: float | None = None
@@ -34,7 +34,7 @@ class Verdict:
     def __str__(self) -> str:
         if self.met is None:
             return f"{self.goal}: not judged, {self.reason}"
-        return f"{self.reached:.2f} of {self.goal}: {'met' if self.met else 'MISSED'}"
+        return f"{'met' if self.met else 'MISSED'} {self.reached} ({self.goal})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,6 @@ class Row:
         if self.ours.median_s is None or other.median_s is None:
             return None
         return other.median_s / self.ours.median_s
-
-    @property
-    def met(self) -> bool | None:
-        """Whether all goals that can be judged are met; None without any."""
-        judged = [verdict.met for verdict in self.verdicts if verdict.met is not None]
-        return all(judged) if judged else None
 
 
 def best_of(records: Sequence[Record]) -> Record | None:
@@ -102,8 +96,16 @@ def _verdict(goal: Goal, ours: Record, others: tuple[Record, ...]) -> Verdict:
         return Verdict(text, None, None, _why(goal[0], others))
     bar, value = max(reached, key=lambda pair: pair[1] / pair[0].at_least)
     enough = value >= bar.at_least * (1 if bar.firm else SLACK)
-    shown = ours.max_ulp if bar.against == ULP else value
-    return Verdict(text, shown, enough, part=value / bar.at_least)
+    return Verdict(text, _shown(bar, value), enough, part=value / bar.at_least)
+
+
+def _shown(bar: Bar, value: float) -> str:
+    """Return a value in the unit in which its bar is put."""
+    if bar.against == ULP:
+        return f"{bar.at_least**2 / value:.1f} ulp"
+    if bar.against == READ:
+        return f"{value:.0%}"
+    return f"{1 / value:.2f}x" if bar.against.startswith(OURS) else f"{value:.2f}x"
 
 
 def _value(bar: Bar, ours: Record, others: tuple[Record, ...]) -> float | None:
@@ -111,7 +113,7 @@ def _value(bar: Bar, ours: Record, others: tuple[Record, ...]) -> float | None:
     if bar.against == ULP:
         # The bar is an upper one: turned round so that more is better.
         return None if not ours.max_ulp else bar.at_least**2 / ours.max_ulp
-    if bar.against in (COPY, READ):
+    if bar.against == READ:
         return ours.share
     other = best_of(others) if bar.against == BEST else next(_named(bar.against, others), None)
     if other is None or not other.median_s or not ours.median_s:

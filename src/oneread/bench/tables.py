@@ -52,7 +52,7 @@ def goals(row: Row) -> str:
     """Say in a few words whether the goals are met."""
     if not row.verdicts:
         return _NONE
-    missed = [f"{v.reached:.2f} of {v.goal}" for v in row.verdicts if v.met is False]
+    missed = [f"{v.reached} ({v.goal})" for v in row.verdicts if v.met is False]
     unjudged = [str(verdict) for verdict in row.verdicts if verdict.met is None]
     if missed:
         return "MISSED " + "; ".join(missed)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,19 +58,19 @@ def cpu(
     if not cases:
         raise fail("no case fits; --list shows all")
     if only_list:
-        for one in cases:
-            say(f"{one.name:<40}  " + "; ".join(" or ".join(map(str, g)) for g in one.goals))
+        _list(cases)
         return
     request = runner.Request(tuple(cases), _peers(peers), _threads(threads), quick)
     keep = out or (None if case else _default_path(quick))
-    minutes = request.expected_s() / 60
-    time = f"{minutes:.0f} minutes" if minutes >= 2 else f"{minutes * 60:.0f} s"
-    note(f"{len(cases)} cases, {request.threads} threads, at most about {time}")
+    _announce(request)
     records = runner.run(request)
     if keep:
         command = _command(quick, case, peers, threads)
         records = _kept(records, keep, runner.header(request, command, runner.checkout()))
-    wrong = _show(records, len(cases), as_json)
+    try:
+        wrong = _show(records, len(cases), as_json)
+    except runner.WorkerError as error:
+        raise fail(str(error), FAILURE) from None
     if wrong:
         raise fail(f"wrong results of our own: {', '.join(wrong)}", FAILURE)
 
@@ -100,6 +101,19 @@ def compare(
     drift = comparing.drift(found)
     if drift is not None:
         say(f"Peers, which did not change: {drift:.3f} in the median.")
+
+
+def _list(cases: list[Any]) -> None:
+    """Print the cases with their goals."""
+    for case in cases:
+        say(f"{case.name:<40}  " + "; ".join(" or ".join(map(str, goal)) for goal in case.goals))
+
+
+def _announce(request: Any) -> None:
+    """Say what is going to be done, and how long it may take."""
+    minutes = request.expected_s() / 60
+    time = f"{minutes:.0f} minutes" if minutes >= 2 else f"{minutes * 60:.0f} s"
+    note(f"{len(request.cases)} cases, {request.threads} threads, about {time} at most")
 
 
 def _peers(text: str | None) -> tuple[str, ...]:
@@ -149,12 +163,15 @@ def _kept(cases: Iterator[list[Any]], path: Path, header: dict[str, Any]) -> Ite
     """Hand on the records of each case once they are in the file."""
     from oneread.bench.store import Writer
 
-    with Writer(path, header) as writer:
-        for records in cases:
-            for record in records:
-                writer.add(record)
-            yield records
-    note(f"kept in {path}")
+    try:
+        with Writer(path, header) as writer:
+            for records in cases:
+                for record in records:
+                    writer.add(record)
+                yield records
+    finally:
+        if path.exists():
+            note(f"kept in {path}")
 
 
 def _show(cases: Iterator[list[Any]], total: int, as_json: bool) -> list[str]:
@@ -165,7 +182,7 @@ def _show(cases: Iterator[list[Any]], total: int, as_json: bool) -> list[str]:
     group: list[list[Any]] = []
     for number, records in enumerate(cases, 1):
         wrong += [r.case for r in records if r.library == "oneread" and r.status == WRONG]
-        if is_terminal(None if as_json else _stderr()):
+        if is_terminal(sys.stderr):
             note(f"{number} of {total}: {records[0].case}")
         if as_json:
             for record in records:
@@ -178,12 +195,6 @@ def _show(cases: Iterator[list[Any]], total: int, as_json: bool) -> list[str]:
     if group:
         _table(group)
     return wrong
-
-
-def _stderr() -> Any:
-    import sys
-
-    return sys.stderr
 
 
 def _table(group: list[list[Any]]) -> None:
