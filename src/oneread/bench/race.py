@@ -40,13 +40,7 @@ class _Entrant:
     times: Times | None = None
 
 
-def race(
-    case: Case,
-    peers: Sequence[Peer],
-    threads: int,
-    effort: Effort,
-    data: Data | None = None,
-) -> list[Record]:
+def race(case: Case, peers: Sequence[Peer], threads: int, effort: Effort) -> list[Record]:
     """Check and time all contestants of a case.
 
     Parameters
@@ -59,8 +53,6 @@ def race(
         How many each may use.
     effort : Effort
         How much is timed.
-    data : Data, optional
-        Its arrays, if not the usual ones.
 
     Returns
     -------
@@ -69,7 +61,7 @@ def race(
     """
     try:
         _check_memory(case)
-        data = data or Data.of(case, OPS[case.op].row_output)
+        data = Data.of(case, OPS[case.op].row_output)
         checker = Checker(case, data)
     except (AbsentError, oneread.BackendUnavailableError) as error:
         return [absent(case, _first_line(error))]
