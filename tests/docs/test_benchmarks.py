@@ -30,9 +30,9 @@ def test_tables_are_made_from_the_committed_records(tool: ModuleType) -> None:
     assert tool.main() == 0
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page_has_tables(page: str) -> None:
-    text = (ROOT / page).read_text("utf-8")
+@pytest.mark.parametrize("name", PAGES)
+def test_page_has_tables(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
     block = text.partition("<!-- bench:summary -->")[2].partition("<!-- bench:end -->")[0]
     assert "| softmax |" in block
 

@@ -17,7 +17,7 @@ from oneread.bench.check import Checker, Finding
 from oneread.bench.contestants import AbsentError, Contestant, Data, Forms
 from oneread.bench.peers import Peer
 from oneread.bench.store import ABSENT, OK, WRONG, Record
-from oneread.bench.timing import Effort, Times, contest
+from oneread.bench.timing import Effort, Machine, Times, contest
 from oneread.runtime import cpu, machine
 from oneread.spec import OPS
 
@@ -163,6 +163,7 @@ def _rates(case: Case, threads: int) -> dict[str, float]:
 
 @lru_cache(maxsize=256)
 def _rate(kind: str, n_bytes: int, threads: int) -> float:
+    Machine().settle()
     rate: float = cpu.native.bandwidth(kind, n_bytes, threads)
     return rate
 
