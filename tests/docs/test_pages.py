@@ -80,8 +80,9 @@ def check_make(words: list[str]) -> None:
 def check_oneread(words: list[str]) -> None:
     program = shutil.which("oneread", path=sysconfig.get_path("scripts"))
     assert program, "the command oneread is installed"
+    names = [word for word in words[:2] if word.isalpha()]
     said = subprocess.run(
-        [program, words[0], "--help"],
+        [program, *(names if words[0] == "bench" else names[:1]), "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from oneread.cli._console import FAILURE, fail, say, styled
+from oneread.runtime import machine
 from oneread.spec import OneReadError
 
 HELP = """Show version, instruction set, threads, libraries.
@@ -47,7 +48,7 @@ def gather() -> dict[str, Any]:
         "version": version(),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "cpu": _cpu_name(),
+        "cpu": machine.cpu_name(),
         "cores": os.cpu_count(),
         "native": _native(),
         "environment": {
@@ -66,17 +67,6 @@ def _version(name: str) -> str | None:
         except metadata.PackageNotFoundError:
             continue
     return None
-
-
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
 
 
 def _native() -> dict[str, Any]:

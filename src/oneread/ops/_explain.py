@@ -269,8 +269,8 @@ def _copy_gbs(n_bytes: int, threads: int) -> float:
 
 @lru_cache(maxsize=64)
 def _measured_gbs(n_bytes: int, threads: int) -> float:
-    seconds: float = min(cpu.native.copy_seconds(n_bytes, threads) for _ in range(3))
-    return 2 * n_bytes / seconds / 1e9
+    rate: float = cpu.native.bandwidth("copy", n_bytes, threads)
+    return rate
 
 
 def _reasons(

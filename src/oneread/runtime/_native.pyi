@@ -97,8 +97,13 @@ def set_isa(name: str) -> None:
 def available_threads() -> int:
     """Return the smaller of the CPU affinity and the cgroup quota, at least 1."""
 
-def copy_seconds(n_bytes: int, threads: int) -> float:
-    """Time one copy of `n_bytes` between two warm buffers, in seconds."""
+def bandwidth(traffic: str, n_bytes: int, threads: int) -> float:
+    """Measure how fast buffers of `n_bytes` are read or copied, in 1e9 bytes a second.
+
+    `traffic` is ``read``, ``copy`` or ``streaming_copy`` (stores past the caches). The buffers were
+    written before, each thread has its own part of them, and the median of nine measurements of at
+    least 2 ms is given. A copy moves each byte twice.
+    """
 
 def build_info() -> dict[str, str]:
     """Return the compiler and its version."""

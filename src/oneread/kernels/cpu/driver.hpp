@@ -96,7 +96,4 @@ void set_last_record(Record);
 void softmax(const Request&);
 void reduce(const Request&, const Outputs&);
 
-// Seconds for one copy of `bytes` bytes between two buffers in cache or memory, whichever they fit.
-double copy_seconds(size_t bytes, int threads);
-
 }  // namespace oneread

@@ -1,4 +1,5 @@
 // The vector code of one instruction set: compiled once for each, with ONEREAD_ISA its namespace.
+#include "move.hpp"
 #include "online.hpp"
 #include "output.hpp"
 #include "scan.hpp"
@@ -218,6 +219,8 @@ struct Entry {
       .block_max = block_max,
       .count_below = count_below,
       .collect = collect,
+      .copy = Move::copy,
+      .read = Move::read,
   };
 };
 

@@ -164,6 +164,10 @@ struct Kernels {
   bool (*block_max)(const void* x, size_t n, size_t vectors, void* maxima, bool first);
   size_t (*count_below)(const void* x, size_t n, const void* value, bool or_equal);
   size_t (*collect)(const void* maxima, size_t n, const void* value, uint32_t* columns);
+
+  // Traffic without arithmetic, of `n` bytes: a multiple of 256, aligned to the vector.
+  void (*copy)(const void* from, void* to, size_t n, bool streaming);
+  uint32_t (*read)(const void* from, size_t n);
 };
 
 enum class ElementType { f32, f64, f16, bf16 };

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bandwidth.hpp"
 #include "driver.hpp"
 #include "pool.hpp"
 #include "state.hpp"
@@ -280,6 +281,17 @@ nb::object py_last_kernel() {
   return as_tuple(*last_record());
 }
 
+double py_bandwidth(const std::string& traffic, size_t bytes, int threads) {
+  for (auto [name, kind] : {std::pair{"read", Traffic::read},
+                            {"copy", Traffic::copy},
+                            {"streaming_copy", Traffic::streaming_copy}}) {
+    if (traffic != name) continue;
+    nb::gil_scoped_release release;
+    return bandwidth(kind, bytes, threads);
+  }
+  throw nb::value_error("traffic: read, copy or streaming_copy");
+}
+
 nb::tuple names(const std::vector<std::string>& list) { return nb::tuple(nb::cast(list)); }
 
 }  // namespace
@@ -299,10 +311,7 @@ NB_MODULE(_native, m) {
   m.def("isa", current_isa);
   m.def("set_isa", set_isa);
   m.def("available_threads", available_threads);
-  m.def("copy_seconds", [](size_t bytes, int threads) {
-    nb::gil_scoped_release release;
-    return copy_seconds(bytes, threads < 1 ? 1 : threads);
-  });
+  m.def("bandwidth", py_bandwidth);
   m.def("build_info", [] {
     nb::dict info;
 #if defined(__clang__)

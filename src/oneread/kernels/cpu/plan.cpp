@@ -1,12 +1,8 @@
 #include <algorithm>
 #include <bit>
-#include <chrono>
-#include <cstring>
-#include <memory>
 #include <stdexcept>
 
 #include "driver.hpp"
-#include "pool.hpp"
 #include "stage.hpp"
 
 namespace oneread {
@@ -175,24 +171,5 @@ thread_local std::optional<Record> last;
 }
 const std::optional<Record>& last_record() { return last; }
 void set_last_record(Record record) { last = record; }
-
-double copy_seconds(size_t bytes, int threads) {
-  std::unique_ptr<char[]> from(new char[bytes]), to(new char[bytes]);
-  constexpr size_t kChunk = 1 << 18;
-  size_t chunks = (bytes + kChunk - 1) / kChunk;
-  auto copy = [&](size_t i, int) {
-    size_t at = i * kChunk;
-    std::memcpy(to.get() + at, from.get() + at, std::min(kChunk, bytes - at));
-  };
-  std::memset(from.get(), 1, bytes);
-  double best = 1e9;
-  for (int round = 0; round < 4; round++) {  // the first one maps the pages of `to`
-    auto start = std::chrono::steady_clock::now();
-    parallel(chunks, threads, copy);
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (round) best = std::min(best, took.count());
-  }
-  return best;
-}
 
 }  // namespace oneread
