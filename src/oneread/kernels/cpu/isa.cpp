@@ -2,6 +2,7 @@
 #include "online.hpp"
 #include "output.hpp"
 #include "scan.hpp"
+#include "textbook.hpp"
 
 namespace oneread::ONEREAD_ISA {
 
@@ -138,6 +139,7 @@ struct Entry {
       block_max,
       count_below,
       collect,
+      &Textbook<E>::table,
   };
 };
 

@@ -87,6 +87,15 @@ struct SoftmaxRows {
   bool streaming;      // store y past the caches; needs `exponentials`
 };
 
+// The algorithms of the textbooks, for comparison: one contiguous row at a time (textbook.hpp).
+struct TextbookKernels {
+  using Softmax = void (*)(const void* x, void* y, size_t n, bool streaming);
+  // The k largest numbers or probabilities, in the compute type, and their columns; k > 0.
+  using TopK = void (*)(const void* x, size_t n, size_t k, void* values, int64_t* columns);
+  Softmax naive, safe, online, two_pass;
+  TopK top_k, safe_fused, online_fused;
+};
+
 struct Kernels {
   int width;     // elements in a vector of the compute type
   size_t group;  // columns between two foldings of the sums: feeds but the last are multiples
@@ -126,6 +135,8 @@ struct Kernels {
   bool (*block_max)(const void* x, size_t n, size_t vectors, void* maxima, bool first);
   size_t (*count_below)(const void* x, size_t n, const void* value, bool or_equal);
   size_t (*collect)(const void* maxima, size_t n, const void* value, uint32_t* columns);
+
+  const TextbookKernels* textbook;
 };
 
 enum class ElementType { f32, f64, f16, bf16 };
@@ -135,6 +146,8 @@ enum class ElementType { f32, f64, f16, bf16 };
   namespace isa {                    \
   const Kernels& table(ElementType); \
   }
+ONEREAD_DECLARE_TABLE(scalar)    // vectors of one element
+ONEREAD_DECLARE_TABLE(counting)  // every access counted: see count.hpp
 #if defined(__x86_64__)
 ONEREAD_DECLARE_TABLE(x86_64_v2)
 ONEREAD_DECLARE_TABLE(x86_64_v3)
