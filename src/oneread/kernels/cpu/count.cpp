@@ -1,6 +1,5 @@
 #include "count.hpp"
 
-#include <cstdint>
 #include <stdexcept>
 
 #include "layout.hpp"
@@ -8,64 +7,66 @@
 namespace oneread {
 
 namespace {
+thread_local Counting* counting = nullptr;
+}
 
-struct Extent {
-  uintptr_t from = 0, to = 0;
-  bool holds(uintptr_t p) const { return from <= p && p < to; }
-};
+Counting::Counting() : stack_((uintptr_t)__builtin_frame_address(0)) {
+  if (counting) throw std::logic_error("accesses are being counted already");
+  counting = this;
+}
+Counting::~Counting() { counting = nullptr; }
 
-Extent extent(const Operand& a) {
-  auto from = (uintptr_t)a.data, last = from;
-  for (size_t i = 0; i < a.shape.size(); i++) {
-    if (!a.shape[i]) return {};
-    ptrdiff_t reach = (ptrdiff_t)(a.shape[i] - 1) * a.stride[i];
-    if (reach < 0) from += (uintptr_t)reach;
-    else last += (uintptr_t)reach;
+Counting* Counting::current() { return counting; }
+
+Counting::Extent::Extent(const Operand* a) {
+  if (!a) return;
+  auto first = (uintptr_t)a->data, last = first;
+  for (size_t i = 0; i < a->shape.size(); i++) {
+    if (!a->shape[i]) return;
+    ptrdiff_t reach = (ptrdiff_t)(a->shape[i] - 1) * a->stride[i];
+    (reach < 0 ? first : last) += (uintptr_t)reach;
   }
-  return {from, last + item_size(a.dtype)};
+  from = first;
+  to = last + item_size(a->dtype);
 }
 
-struct Watch {
-  Counting* counting = nullptr;
-  uintptr_t stack = 0;  // where the count began; stacks grow down
-  Extent x, y;
-};
-thread_local Watch watching;
-
-void count(const void* at, size_t n, size_t Counts::* of_x, size_t Counts::* of_y,
-           size_t Counts::* of_scratch) {
-  const Watch& w = watching;
-  if (!w.counting) return;
-  auto p = (uintptr_t)at;
-  bool in_x = w.x.holds(p), in_y = w.y.holds(p);
-  if (!in_x && !in_y && (uintptr_t)__builtin_frame_address(0) <= p && p < w.stack) return;
-  w.counting->counts.*(in_x ? of_x : in_y ? of_y : of_scratch) += n;
+size_t Counting::Cache::fetch(uintptr_t p, size_t bytes) {
+  size_t missing = 0;
+  for (uintptr_t line = p / kLine; line <= (p + bytes - 1) / kLine; line++) {
+    auto& set = sets[line % 64];
+    int way = 0;
+    while (way < 7 && set[way] != line) way++;
+    missing += set[way] != line;
+    for (; way > 0; way--) set[way] = set[way - 1];
+    set[0] = line;
+  }
+  return missing;
 }
-
-}  // namespace
-
-Counting::Counting() {
-  if (watching.counting) throw std::logic_error("accesses are being counted already");
-  watching = {this, (uintptr_t)__builtin_frame_address(0), {}, {}};
-}
-Counting::~Counting() { watching = {}; }
-
-bool Counting::on() { return watching.counting != nullptr; }
 
 void Counting::watch(const Operand& x, const Operand* y) {
-  watching.x = extent(x);
-  watching.y = y ? extent(*y) : Extent{};
+  x_ = Extent(&x);
+  y_ = Extent(y);
 }
 
-namespace counted {
-
-void count_loads(const void* p, size_t n) {
-  count(p, n, &Counts::x_loads, &Counts::y_loads, &Counts::scratch_loads);
-}
-void count_stores(const void* p, size_t n) {
-  count(p, n, &Counts::x_stores, &Counts::y_stores, &Counts::scratch_stores);
+bool Counting::on_stack(uintptr_t p) const {
+  return (uintptr_t)__builtin_frame_address(0) <= p && p < stack_;
 }
 
-}  // namespace counted
+void Counting::loads(const void* at, size_t n, size_t bytes) {
+  auto p = (uintptr_t)at;
+  bool x = x_.holds(p), y = y_.holds(p);
+  if (!n || (!x && !y && on_stack(p))) return;
+  (x ? counts.x_loads : y ? counts.y_loads : counts.scratch_loads) += n;
+  size_t lines = cache_.fetch(p, bytes);
+  if (x) counts.x_fetched_bytes += lines * Cache::kLine;
+}
+
+void Counting::stores(const void* at, size_t n, size_t bytes) {
+  auto p = (uintptr_t)at;
+  bool x = x_.holds(p), y = y_.holds(p);
+  if (!n || (!x && !y && on_stack(p))) return;
+  (x ? counts.x_stores : y ? counts.y_stores : counts.scratch_stores) += n;
+  cache_.fetch(p, bytes);
+}
 
 }  // namespace oneread

@@ -62,7 +62,7 @@ constexpr Isa kCounting = {"counting", counting::table, nullptr};
 std::atomic<const Isa*> in_use{nullptr};
 
 const Isa& current() {
-  if (Counting::on()) return kCounting;
+  if (Counting::current()) return kCounting;
   const Isa* isa = in_use.load(std::memory_order_relaxed);
   if (!isa) {
     isa = best();

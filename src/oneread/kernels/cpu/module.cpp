@@ -134,9 +134,9 @@ struct Arguments {
       check(is_float(request.y->dtype), "the output must hold floats");
       check(request.y->shape == request.x.shape, "the output has another shape");
     }
-    if (Counting::on()) {
+    if (Counting* counting = Counting::current()) {
       request.threads = 1;
-      Counting::watch(request.x, request.y ? &*request.y : nullptr);
+      counting->watch(request.x, request.y ? &*request.y : nullptr);
     }
     if (!where_.is_none()) {
       request.where = where.open(where_);
@@ -180,7 +180,7 @@ void py_softmax(nb::handle x, nb::handle y, const std::vector<int>& axes, bool l
   a.request.log = log;
   a.request.fresh = fresh;
   nb::gil_scoped_release release;
-  (Counting::on() ? counted::softmax : plain::softmax)(a.request);
+  (Counting::current() ? counted::softmax : plain::softmax)(a.request);
 }
 
 Selection selection_of(int kernel) {
@@ -262,7 +262,7 @@ void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb:
   }
   if (!k) out.indices = nullptr, out.scores = {}, out.values = nullptr;
   nb::gil_scoped_release release;
-  (Counting::on() ? counted::reduce : plain::reduce)(request, out);
+  (Counting::current() ? counted::reduce : plain::reduce)(request, out);
 }
 
 void py_textbook(nb::handle x, const std::vector<int>& axes, int threads, const std::string& op,
@@ -285,7 +285,7 @@ void py_textbook(nb::handle x, const std::vector<int>& axes, int threads, const 
     a.request.double_outputs = wide;
   }
   nb::gil_scoped_release release;
-  (Counting::on() ? counted::textbook : plain::textbook)(a.request, out);
+  (Counting::current() ? counted::textbook : plain::textbook)(a.request, out);
 }
 
 // Call a Python function and count the accesses of the ops that it runs in this thread.
@@ -294,7 +294,7 @@ nb::tuple py_count(nb::callable call) {
   nb::object result = call();
   const Counts& c = counting.counts;
   return nb::make_tuple(result, c.x_loads, c.x_stores, c.y_loads, c.y_stores, c.scratch_loads,
-                        c.scratch_stores);
+                        c.scratch_stores, c.x_fetched_bytes);
 }
 
 nb::tuple as_tuple(const Record& r) {

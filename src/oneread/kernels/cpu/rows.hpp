@@ -108,7 +108,7 @@ inline void Rows::copy_element(size_t row, size_t column, char* to) const {
   size_t size = item();
   if (kept(row, column)) {
     const char* from = x(row) + columns_.offset(column);
-    count_loads(from, 1);
+    count_strided_loads<char>(from, 0, 1);
     for (size_t i = 0; i < size; i++) to[i] = from[request_.x.swapped ? size - 1 - i : i];
     return;
   }

@@ -30,7 +30,7 @@ T load(const char* p, bool swapped) {
 // Copy strided elements of type T, converted to D, to `out`.
 template <class T, class D>
 void pick(const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
-  count_loads(p, n);
+  count_strided_loads<T>(p, stride, n);
   count_stores(out, n);
   if (swapped)
     for (size_t i = 0; i < n; i++, p += stride) out[i] = (D)load<T>(p, true);
@@ -42,7 +42,7 @@ template <class D>
 void pick(DType t, const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
   switch (t) {
     case DType::boolean:  // any byte but 0 is true
-      count_loads(p, n);
+      count_strided_loads<bool>(p, stride, n);
       count_stores(out, n);
       for (size_t i = 0; i < n; i++, p += stride) out[i] = *p != 0;
       return;
@@ -75,7 +75,7 @@ void pick(DType t, const char* p, ptrdiff_t stride, size_t n, bool swapped, D* o
 template <class T>
 void put(char* p, ptrdiff_t stride, size_t n, bool swapped, const T* in) {
   count_loads(in, n);
-  count_stores(p, n);
+  count_strided_stores<T>(p, stride, n);
   for (size_t i = 0; i < n; i++, p += stride) {
     T v = swapped ? byteswap(in[i]) : in[i];
     std::memcpy(p, &v, sizeof v);
@@ -204,7 +204,7 @@ C element(const Columns& columns, const char* row, size_t column, const Kernels&
   C v;
   const char* p = row + columns.offset(column);
   if (is_half(columns.dtype)) {
-    count_loads(p, 1);
+    count_strided_loads<uint16_t>(p, 0, 1);
     uint16_t bits = load<uint16_t>(p, columns.swapped);
     float wide;
     narrow_element.widen(&bits, &wide, 1);
