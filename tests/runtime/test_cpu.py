@@ -156,7 +156,7 @@ def test_last_kernel_says_what_ran() -> None:
     oneread.logsumexp(np.zeros((2, 3), np.float16), threads=1)
     record = oneread.last_kernel()
     assert record is not None
-    assert (record.name, record.dtype, record.threads) == ("online_logsumexp", "float16", 1)
+    assert (record.name, record.dtype, record.threads) == ("lazy_logsumexp", "float16", 1)
     assert record.isa in KNOWN_ISAS
     assert (record.stores, record.device) == ("none", "cpu")
 

@@ -11,7 +11,7 @@ thread_local Counting* counting = nullptr;
 }
 
 Counting::Counting() : stack_((uintptr_t)__builtin_frame_address(0)) {
-  if (counting) throw std::logic_error("accesses are being counted already");
+  if (counting) throw std::invalid_argument("accesses are being counted already");
   counting = this;
 }
 Counting::~Counting() { counting = nullptr; }

@@ -27,7 +27,7 @@ struct Counts {
 // While it lives, ops of this thread run in their counted build, on this thread alone.
 class Counting {
  public:
-  Counting();  // throws std::logic_error while another one of this thread lives
+  Counting();  // throws std::invalid_argument while another one of this thread lives
   ~Counting();
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;

@@ -82,8 +82,13 @@ struct Vec : Types<C> {
 
   // The larger and the smaller of two. A NaN in `a` is dropped by `hi`, one in `b` comes back from
   // both: these are the rules of MAXPS and MINPS, which the sums rely on.
+#if defined(ONEREAD_SCALAR)  // GCC takes vectors of one through general registers here
+  static ONEREAD_INLINE F hi(F a, F b) { return F{a[0] > b[0] ? a[0] : b[0]}; }
+  static ONEREAD_INLINE F lo(F a, F b) { return F{a[0] < b[0] ? a[0] : b[0]}; }
+#else
   static ONEREAD_INLINE F hi(F a, F b) { return a > b ? a : b; }
   static ONEREAD_INLINE F lo(F a, F b) { return a < b ? a : b; }
+#endif
 
   static ONEREAD_INLINE F fma(F a, F b, F c) {
 #if defined(ONEREAD_SCALAR) && defined(__aarch64__)
