@@ -45,10 +45,12 @@ struct Textbook {
     visit(v, j);
   }
 
-  // e^z for z <= 0, and 0 below the normal range.
+  // e^z for z <= 0, and 0 below the normal range. A numerator and d come times 2^headroom, so that
+  // nothing on the way to a quotient is below the range before the quotient is.
+  static constexpr int kHeadroom = K::headroom;
   struct Exp {
     Scale<C> scale;
-    Exp() { scale.set({}, {}); }
+    explicit Exp(int headroom = kHeadroom) { scale.set({0, -headroom}, {}); }
     ONEREAD_INLINE F operator()(F z) const { return exponential<C, false>(z, scale); }
   };
 
@@ -79,7 +81,9 @@ struct Textbook {
     }
     double total() {
       fold();
-      return folded.total();
+      double sum = 0;  // inf, where what rounding lost of it would be NaN
+      for (int i = 0; i < W; i++) sum += folded.high[i];
+      return __builtin_isfinite(sum) ? folded.total() : sum;
     }
   };
 
@@ -142,21 +146,21 @@ struct Textbook {
   // Lines 1 to 6 of Algorithm 3: m and d of each lane. Before the first number m is the lowest
   // finite one instead of -inf, since -inf - -inf has no value.
   struct Normalizer {
-    Exp exp;
+    Exp exp, factor{0};
     Sum d;
     F m = V::set(kLowest), m_folded = V::set(kLowest);
 
     ONEREAD_INLINE void add(const F* v) {
       F m_before = m;
       m = V::hi(V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3])), m);
-      F rescale = exp(m_before - m);
+      F rescale = factor(m_before - m);
       for (int u = 0; u < U; u++) d.lane[u] = V::fma(d.lane[u], rescale, exp(v[u] - m));
       if (__builtin_expect(d.left == 1, 0)) merge();
       d.end_block();
     }
     // Equation 4: what was folded so far comes to the maximum of the lanes.
     ONEREAD_INLINE void merge() {
-      auto rescale = V::widen(exp(m_folded - m));
+      auto rescale = V::widen(factor(m_folded - m));
       d.folded.high = d.folded.high * rescale;
       d.folded.low = d.folded.low * rescale;
       m_folded = m;
@@ -194,9 +198,10 @@ struct Textbook {
     F r = V::fma(n, V::set(-K::ln2_low), (x - p) - V::product_error(n, high, p));
     return {exp_polynomial<C>(r), n};
   }
-  // 2^n for integers n <= 0; 0 below the normal range.
-  static ONEREAD_INLINE F power_of_two(F n) {
-    F shifted = V::hi(V::set(-K::bias), n) + V::set(K::round + K::bias);
+  // 2^(n + headroom) for integers n <= 0; 0 below the normal range.
+  static ONEREAD_INLINE F power_of_two(F n, int headroom) {
+    F shifted = V::hi(V::set((C)(-K::bias - headroom)), n) +
+                V::set((C)(K::round + (C)(K::bias + headroom)));
     return (F)((typename V::U)shifted << K::mantissa);
   }
 
@@ -205,7 +210,7 @@ struct Textbook {
     F top = V::set(-kMostExponent), top_folded = top;
     Sum d;
     auto merge = [&]() __attribute__((always_inline)) {
-      auto rescale = V::widen(power_of_two(top_folded - top));
+      auto rescale = V::widen(power_of_two(top_folded - top, 0));
       d.folded.high = d.folded.high * rescale;
       d.folded.low = d.folded.low * rescale;
       top_folded = top;
@@ -216,9 +221,10 @@ struct Textbook {
       F top_before = top;
       top = V::hi(V::hi(V::hi(e[0].exponent, e[1].exponent), V::hi(e[2].exponent, e[3].exponent)),
                   top);
-      F rescale = power_of_two(top_before - top);
+      F rescale = power_of_two(top_before - top, 0);
       for (int u = 0; u < U; u++)
-        d.lane[u] = V::fma(d.lane[u], rescale, e[u].mantissa * power_of_two(e[u].exponent - top));
+        d.lane[u] = V::fma(d.lane[u], rescale,
+                           e[u].mantissa * power_of_two(e[u].exponent - top, kHeadroom));
       if (__builtin_expect(d.left == 1, 0)) merge();
       d.end_block();
     });
@@ -231,7 +237,7 @@ struct Textbook {
     const auto over_d = over(outside ? __builtin_nan("") : d.folded.total());
     Output<E>::transform((const E*)x, (E*)y, n, streaming, [&](F v) __attribute__((always_inline)) {
       Extended e = extended_exp(v);
-      return over_d(e.mantissa * power_of_two(e.exponent - top)) * over_d.second;
+      return over_d(e.mantissa * power_of_two(e.exponent - top, kHeadroom)) * over_d.second;
     });
   }
 
