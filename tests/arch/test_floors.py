@@ -25,6 +25,7 @@ ALLOWED = {
     "ops": {"numpy"},
     "testing": {"numpy", "ml_dtypes"},
     "files": {"numpy", "ml_dtypes"},
+    "bench": {"numpy", "scipy", "torch", "onnx", "onnxruntime", "jax"},
     "cli": {"numpy", "typer", "click", "rich", "ml_dtypes", "torch", "scipy"},
     "": {"numpy"},
 }

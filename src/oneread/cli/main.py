@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from oneread.cli import demo, info, ops, read
+from oneread.cli import demo, info, ops, prove, read
 from oneread.cli._console import guarded, say
 
 
@@ -78,3 +78,4 @@ app.command("read", help=read.HELP)(read.read)
 app.command("info", help=info.HELP)(info.info)
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("ops", help=ops.HELP)(ops.ops)
+app.command("prove", help=prove.HELP)(prove.prove)

@@ -139,12 +139,14 @@ def softmax_topk(
         float64; logits keep the input's.
     out : tuple of arrays, optional
         Where to write values, indices and, if asked for, lse.
-    workspace, threads, deterministic : optional
+    workspace, threads : optional
         As in `softmax`.
     kernel : {'lazy', 'safe_unfused', 'online_unfused', 'safe_fused', 'online_fused'}, optional
         Which algorithm to run. None chooses ``lazy``, our own. The others are those of the
         textbooks, to be compared with, and take what those of `softmax` take, k up to 2,048,
         ``kind='prob'`` and no `renormalize` or `return_lse`.
+    deterministic : {'run', 'batch'}, optional
+        As in `softmax`.
 
     Returns
     -------
