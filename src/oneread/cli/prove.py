@@ -38,9 +38,7 @@ def prove(
             say(f"  {head:<9} {text}")
     if not as_json:
         rows, vocab = COUNTED_SHAPE
-        say(
-            f"counted: accesses an element of {rows} float32 rows of {vocab:,} columns (sort: 4,096)"
-        )
+        say(f"counted: accesses an element, {rows} rows of {vocab:,} float32 (sort: rows of 4,096)")
         say("read: brought by loads into a cache of 32 KiB, which the counted build models")
 
 
