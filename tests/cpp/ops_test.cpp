@@ -109,12 +109,12 @@ TEST(top_k_equals_the_sorted_row) {
       if (k > vocab) continue;
       auto x = normal<float>(2 * vocab, 1, (unsigned)(vocab + k));
       for (float& v : x) v = std::round(v * 50) / 50;  // many ties
-      for (int kernel : {0, 2}) {
+      for (Selection selection : {Selection::any, Selection::radix}) {
         std::vector<int64_t> indices(2 * k);
         std::vector<float> values(2 * k), lse(2);
         Request r = request_for("softmax_topk", operand(x.data(), DType::f32, {2, vocab}), 2);
         r.top_k = k;
-        r.kernel = kernel;
+        r.selection = selection;
         Outputs out;
         out.indices = indices.data();
         out.values = (char*)values.data();
@@ -129,7 +129,8 @@ TEST(top_k_equals_the_sorted_row) {
           size_t wrong = 0;
           for (size_t i = 0; i < k; i++)
             wrong += indices[row * k + i] != order[i] || values[row * k + i] != v[order[i]];
-          CHECK(wrong == 0, "V = %zu, k = %zu, kernel %d: %zu wrong", vocab, k, kernel, wrong);
+          CHECK(wrong == 0, "V = %zu, k = %zu, %s: %zu wrong", vocab, k, selection_name(selection),
+                wrong);
           CHECK(std::fabs(lse[row] - (double)log_sum_exp(v, vocab)) < 2e-6);
         }
       }

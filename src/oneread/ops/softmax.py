@@ -86,10 +86,10 @@ def softmax(
     Notes
     -----
     ``y = exp((x - m) / temperature) / d`` with m the row's maximum and d the sum of the
-    exponentials [1]_. Each element of `x` is read once; its exponential is kept, in `out` or in
-    scratch, and divided there. 16-bit input is computed and summed in float32. Maximum error 8 ulp
-    beyond twice that of the plain formula, for rows of up to 2,000,000 columns; results below the
-    normal range may be 0.
+    exponentials [1]_. Each element of `x` is read once; its exponential is kept, in scratch or in
+    `out`, until it can be divided. 16-bit input is computed and summed in float32. Maximum error
+    8 ulp beyond twice that of the plain formula, for rows of up to 2,000,000 columns; results below
+    the normal range may be 0.
 
     A row of -inf only, a row with +inf and a row with NaN are NaN; single -inf entries are exact
     zeros. An empty axis gives an empty result, a number without axes 1.0.

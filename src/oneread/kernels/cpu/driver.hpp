@@ -55,8 +55,10 @@ struct Outputs {
   const double* rank_logit = nullptr;  // (rows, selects)
 };
 
-// Longest row whose exponentials a thread keeps in its own room; longer ones are computed again.
-inline constexpr size_t kKeptBytes = (size_t)768 << 10;
+// Longest row whose exponentials a thread keeps in its own room; longer ones go to y, or are
+// computed again. Two rows of them, where they fit, so that one is written while the next is
+// summed.
+inline constexpr size_t kKeptBytes = (size_t)768 << 10, kKeptPairBytes = (size_t)1008 << 10;
 
 // How a request will be carried out. Everything that could change a bit of the result depends on V,
 // the types and the layout of x alone.
@@ -68,6 +70,8 @@ struct Plan {
   bool in_double;       // the compute type
   bool staged;          // columns are gathered or converted block by block
   bool by_span;         // threads share rows
+  bool is_short;        // rows of up to kShortColumns columns
+  size_t kept_rows;     // of exponentials, kept by each thread
   bool streaming;       // y is stored past the caches
   Selection selection;  // of top-k
   int threads;

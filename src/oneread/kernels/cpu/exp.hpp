@@ -96,59 +96,80 @@ struct Scale {
     general = reference.base != 0 || t.t != 1;
     magic = V::set((C)(K::round + K::bias - n));
     point = V::set((C)(middle<C>(reference) * kLn2));
+    if (general) return set_general(reference, t);
+    low = V::set((C)((n - K::bias) * kLn2));
+  }
+
+ private:
+  void set_general(const Reference& reference, const Temperature& t) {
     base = V::set((C)reference.base);
     Inverse<C> inverse(t);
     power = V::set(inverse.power);
     inverse_high = V::set(inverse.high);
     inverse_low = V::set(inverse.low);
     inverse_log2e = V::set((C)((double)inverse.high * kLog2e));
-    low = V::set((C)((n - K::bias) * kLn2 / (double)inverse.high));
+    low = V::set((C)(((double)reference.exponent - K::bias) * kLn2 / (double)inverse.high));
+  }
+};
+
+// The constants of exp itself, made before a loop that uses them.
+template <class C>
+struct ExpConstants {
+  using V = Vec<C>;
+  using K = Constants<C>;
+  using F = typename V::F;
+  static constexpr size_t kTerms = sizeof K::q / sizeof K::q[0];
+
+  F log2e = V::pinned((C)kLog2e), ln2_high = V::pinned(-K::ln2_high);
+  F ln2_low = V::pinned(-K::ln2_low), one = V::pinned(1), q[kTerms];
+
+  ONEREAD_INLINE ExpConstants() {
+    for (size_t i = 0; i < kTerms; i++) q[i] = V::pinned(K::q[i]);
   }
 };
 
 // `lost`, if asked for, is what the last addition rounds away.
 template <class C>
-ONEREAD_INLINE typename Vec<C>::F exp_polynomial(typename Vec<C>::F r,
+ONEREAD_INLINE typename Vec<C>::F exp_polynomial(typename Vec<C>::F r, const ExpConstants<C>& c,
                                                  typename Vec<C>::F* lost = nullptr) {
   using V = Vec<C>;
-  constexpr auto& q = Constants<C>::q;
-  auto p = V::set(q[0]), one = V::set(1);
-  for (size_t i = 1; i < sizeof q / sizeof q[0]; i++) p = V::fma(p, r, V::set(q[i]));
+  auto p = c.q[0];
+  for (size_t i = 1; i < c.kTerms; i++) p = V::fma(p, r, c.q[i]);
   if constexpr (sizeof(C) == 8) {  // rounds once near 1
-    auto tail = V::fma(r * r, p, r), e = one + tail;
-    if (lost) *lost = tail - (e - one);  // exact: |tail| < 1
+    auto tail = V::fma(r * r, p, r), e = c.one + tail;
+    if (lost) *lost = tail - (e - c.one);  // exact: |tail| < 1
     return e;
   }
-  return V::fma(V::fma(p, r, one), r, one);
+  return V::fma(V::fma(p, r, c.one), r, c.one);
 }
 
 // exp((x - base) / t) * 2^-exponent; `argument`, if asked for, is (x - base) / t - point, finite
 // also where x is -inf. A NaN comes through; -inf and columns below the range give exactly 0.
 template <class C, bool kGeneral>
 ONEREAD_INLINE typename Vec<C>::F exponential(typename Vec<C>::F x, const Scale<C>& scale,
+                                              const ExpConstants<C>& c,
                                               typename Vec<C>::F* argument = nullptr,
                                               typename Vec<C>::F* lost_in_last = nullptr) {
   using V = Vec<C>;
-  using K = Constants<C>;
   using F = typename V::F;
   if constexpr (kGeneral) x = (x - scale.base) * scale.power;
   x = V::hi(scale.low, x);  // a NaN in x is kept, see Vec::hi
-  F shifted = V::fma(x, kGeneral ? scale.inverse_log2e : V::set((C)kLog2e), scale.magic);
+  F shifted = V::fma(x, kGeneral ? scale.inverse_log2e : c.log2e, scale.magic);
   F n = shifted - scale.magic;
   F z = x, lost = {};  // x / t = z + lost
   if constexpr (kGeneral) {
     z = x * scale.inverse_high;
     lost = V::fma(x, scale.inverse_low, V::product_error(x, scale.inverse_high, z));
   }
-  F r = V::fma(n, V::set(-K::ln2_low), V::fma(n, V::set(-K::ln2_high), z));
+  F r = V::fma(n, c.ln2_low, V::fma(n, c.ln2_high, z));
   if constexpr (kGeneral) r = r + lost;
   if (argument) {
     *argument = z - scale.point;
     if constexpr (kGeneral) *argument = *argument + lost;
   }
   // The low bits of `shifted` are the biased exponent; 0 there gives the factor +0.
-  F power = (F)((typename V::U)shifted << K::mantissa);
-  F e = exp_polynomial<C>(r, lost_in_last);
+  F power = (F)((typename V::U)shifted << Constants<C>::mantissa);
+  F e = exp_polynomial<C>(r, c, lost_in_last);
   if (lost_in_last) *lost_in_last = *lost_in_last * power;
   return e * power;
 }

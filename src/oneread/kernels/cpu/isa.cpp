@@ -2,6 +2,7 @@
 #include "online.hpp"
 #include "output.hpp"
 #include "scan.hpp"
+#include "short.hpp"
 #include "textbook.hpp"
 
 namespace oneread::ONEREAD_ISA {
@@ -10,6 +11,8 @@ namespace {
 
 template <class E>
 using All = Online<E, false, false>;
+template <class E>
+using ShortAll = Short<E, false, false>;
 template <class E>
 using Rest = Online<E, true, false>;
 template <class E>
@@ -22,6 +25,9 @@ struct AllState {
   Segment segment[kMaxSegments];
 };
 
+// Rows below it are written as soon as they are summed.
+constexpr size_t kFused = 512;
+
 template <class T>
 T& as(SumState* state) {
   static_assert(sizeof(T) <= sizeof(SumState));
@@ -32,39 +38,70 @@ template <class E>
 struct Entry {
   using C = typename Element<E>::Compute;
 
-  static void softmax_rows(const SoftmaxRows& job) {
-    SumState state;
+  // One row after the other; a row that has been summed is written while the next one is.
+  template <bool kLog>
+  static void rows(const SoftmaxRows& job) {
     SpanSum sum;
+    Partial partial{};
+    Piece piece[2];
+    Pending pending{nullptr, 0, 0, job.streaming};
+    Writer<E, kLog> writer(&pending);
     for (size_t row = 0; row < job.rows; row++) {
       const E* x = (const E*)job.x + (ptrdiff_t)row * job.x_stride;
       E* y = (E*)job.y + (ptrdiff_t)row * job.y_stride;
-      C* e = job.exponentials ? (C*)job.exponentials : (C*)y;
-      All<E>& online = as<All<E>>(&state);
-      online.start(job.temperature, sum.segment);
-      online.template feed<true>(x, job.vocab, e);
-      online.finish(&sum);
-      if (sum.nan || sum.inf || sum.empty) {
-        Output<E>::fill(y, job.vocab, __builtin_nan(""));
-        continue;
+      bool good;
+      Piece& next = piece[row % 2];
+      if constexpr (kLog) {
+        Short<E, true, false>::rest(x, job.vocab, job.temperature, &partial, writer);
+        good = __builtin_isfinite(partial.m);
+        next = {x, y, job.vocab, {}, partial.m, log_sum((double)partial.r)};
+      } else {
+        C* e = (C*)job.exponentials + row % 2 * job.vocab;
+        ShortAll<E>::template all<true>(x, job.vocab, job.temperature, e, &sum, writer);
+        good = !(sum.nan || sum.inf || sum.empty);
+        next = {e, y, job.vocab, divided({1, 0}, sum.sum), 0, 0};
       }
-      const Reference& last = sum.segment[sum.segments - 1].reference;
-      for (int s = 0; s < sum.segments; s++) {
-        size_t from = sum.segment[s].column;
-        size_t to = s + 1 < sum.segments ? sum.segment[s + 1].column : job.vocab;
-        Scaled factor = divided(ratio(sum.segment[s].reference, last, job.temperature), sum.sum);
-        Output<E>::scale(e + from, y + from, to - from, factor, job.streaming);
+      writer.finish();
+      if (!good) {
+        Output<E>::fill(y, job.vocab, __builtin_nan(""));
+      } else if (job.vocab < kFused || (kLog && job.temperature.t != 1)) {
+        if constexpr (kLog)
+          Output<E>::log_shift(x, y, job.vocab, next.m, job.temperature, next.log_sum,
+                               job.streaming);
+        else Output<E>::scale((C*)next.from, y, job.vocab, next.factor, job.streaming);
+      } else {
+        pending = {&next, 1, 0, job.streaming};
+        writer = Writer<E, kLog>(&pending);
       }
     }
+    writer.finish();
+    if (job.streaming) Vec<C>::end_stream();
+  }
+  static void softmax_rows(const SoftmaxRows& job) {
+    if (job.log) rows<true>(job);
+    else rows<false>(job);
+  }
+
+  static void short_all(const void* x, size_t n, const Temperature& t, void* e, SpanSum* out) {
+    NoWriter none(nullptr);
+    if (e) ShortAll<E>::template all<true>((const E*)x, n, t, (C*)e, out, none);
+    else ShortAll<E>::template all<false>((const E*)x, n, t, nullptr, out, none);
+  }
+  static void short_rest(const void* x, size_t n, const Temperature& t, bool moments,
+                         Partial* out) {
+    NoWriter none(nullptr);
+    if (moments) Short<E, true, true>::rest((const E*)x, n, t, out, none);
+    else Short<E, true, false>::rest((const E*)x, n, t, out, none);
   }
 
   static void start(SumState* state, const Temperature& temperature) {
     auto& all = as<AllState<E>>(state);
     all.sums.start(temperature, all.segment);
   }
-  static void feed_all(SumState* state, const void* x, size_t n, void* e) {
+  static void feed_all(SumState* state, const void* x, size_t n, void* e, Pending* pending) {
     auto& sums = as<AllState<E>>(state).sums;
-    if (e) sums.template feed<true>((const E*)x, n, (C*)e);
-    else sums.template feed<false>((const E*)x, n, nullptr);
+    if (e) sums.template feed<true>((const E*)x, n, (C*)e, pending);
+    else sums.template feed<false>((const E*)x, n, nullptr, pending);
   }
   static void finish_all(SumState* state, SpanSum* out) {
     auto& all = as<AllState<E>>(state);
@@ -76,11 +113,21 @@ struct Entry {
     if (moments) as<Moments<E>>(state).start(temperature, nullptr);
     else as<Rest<E>>(state).start(temperature, nullptr);
   }
-  template <class Sums>
-  static double feed(SumState* state, const void* x, size_t n) {
-    auto& sums = as<Sums>(state);
+  static double feed_rest(SumState* state, const void* x, size_t n, Pending* pending) {
+    auto& sums = as<Rest<E>>(state);
+    sums.template feed<false>((const E*)x, n, nullptr, pending);
+    return (double)Vec<C>::largest(sums.top);
+  }
+  static double feed_moments(SumState* state, const void* x, size_t n) {
+    auto& sums = as<Moments<E>>(state);
     sums.template feed<false>((const E*)x, n, nullptr);
     return (double)Vec<C>::largest(sums.top);
+  }
+  template <bool kLog>
+  static void write(Pending* pending) {
+    Writer<E, kLog>(pending).finish();
+    if (pending->streaming) Vec<C>::end_stream();
+    *pending = {nullptr, 0, 0, pending->streaming};
   }
   template <class Sums>
   static void finish(SumState* state, Partial* out) {
@@ -119,27 +166,11 @@ struct Entry {
   }
 
   static constexpr Kernels table = {
-      Vec<C>::W,
-      All<E>::kGroup,
-      softmax_rows,
-      start,
-      feed_all,
-      finish_all,
-      start_rest,
-      feed<Rest<E>>,
-      feed<Moments<E>>,
-      finish<Rest<E>>,
-      finish<Moments<E>>,
-      scale,
-      exp_scale,
-      log_shift,
-      fill,
-      widen,
-      narrow,
-      block_max,
-      count_below,
-      collect,
-      &Textbook<E>::table,
+      Vec<C>::W,    All<E>::kGroup,  softmax_rows,       short_all,    short_rest,
+      start,        feed_all,        finish_all,         start_rest,   feed_rest,
+      feed_moments, finish<Rest<E>>, finish<Moments<E>>, write<false>, write<true>,
+      scale,        exp_scale,       log_shift,          fill,         widen,
+      narrow,       block_max,       count_below,        collect,      &Textbook<E>::table,
   };
 };
 

@@ -74,7 +74,28 @@ struct alignas(64) SumState {
   unsigned char bytes[4608];
 };
 
-// A block of whole contiguous rows for `softmax_rows`.
+// Rows of up to this many columns are summed against their maximum, see short.hpp.
+inline constexpr size_t kShortColumns = 4096;
+
+// Part of a row that is summed and not yet written: y = from * factor, or (from - m) - log_sum.
+struct Piece {
+  const void* from;  // exponentials (compute type), or logits
+  void* y;
+  size_t n;
+  Scaled factor;
+  double m = 0, log_sum = 0;
+};
+
+// Pieces of the row before, which are written while the next row is summed: stores to memory wait
+// for one another, arithmetic does not wait for them.
+struct Pending {
+  const Piece* piece = nullptr;
+  size_t pieces = 0;
+  size_t done = 0;  // elements of *piece that are written
+  bool streaming = false;
+};
+
+// A block of short contiguous rows for `softmax_rows`.
 struct SoftmaxRows {
   const void* x;
   void* y;
@@ -83,8 +104,9 @@ struct SoftmaxRows {
   size_t rows;
   size_t vocab;
   Temperature temperature;
-  void* exponentials;  // room for one row in the compute type; null: they go to y
-  bool streaming;      // store y past the caches; needs `exponentials`
+  void* exponentials;  // room for two rows in the compute type; not for log_softmax
+  bool streaming;      // store y past the caches
+  bool log;
 };
 
 // The algorithms of the textbooks, for comparison: one contiguous row at a time (textbook.hpp).
@@ -100,19 +122,28 @@ struct Kernels {
   int width;     // elements in a vector of the compute type
   size_t group;  // columns between two foldings of the sums: feeds but the last are multiples
 
-  // softmax of rows that are one span each
+  // softmax or log_softmax of short rows
   void (*softmax_rows)(const SoftmaxRows&);
 
+  // Sums of a short row in one call.
+  void (*short_all)(const void* x, size_t n, const Temperature&, void* e, SpanSum*);
+  void (*short_rest)(const void* x, size_t n, const Temperature&, bool moments, Partial*);
+
   // Sums of a span, fed block by block; `e` (compute type, may be x itself or null) gets the
-  // exponentials. feed_rest and feed_moments return the largest element so far.
+  // exponentials. Pending pieces (or null) are written meanwhile. feed_rest and feed_moments return
+  // the largest element so far.
   void (*start)(SumState*, const Temperature&);
-  void (*feed_all)(SumState*, const void* x, size_t n, void* e);
+  void (*feed_all)(SumState*, const void* x, size_t n, void* e, Pending*);
   void (*finish_all)(SumState*, SpanSum*);
   void (*start_rest)(SumState*, const Temperature&, bool moments);
-  double (*feed_rest)(SumState*, const void* x, size_t n);
+  double (*feed_rest)(SumState*, const void* x, size_t n, Pending*);
   double (*feed_moments)(SumState*, const void* x, size_t n);
   void (*finish_rest)(SumState*, Partial*);
   void (*finish_moments)(SumState*, Partial*);
+
+  // Write what is left of pending pieces.
+  void (*write_all)(Pending*);
+  void (*write_log)(Pending*);
 
   // Outputs. scale: y = e * factor, where only the product need be in range. exp_scale: the same
   // from x, computed again. log_shift: y = (x - m) / t - log_sum. fill: y = value.

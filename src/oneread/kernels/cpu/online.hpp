@@ -7,7 +7,7 @@
 // the two numbers it holds: 1 never swallows the tail of a row whose largest probability is near 1.
 #pragma once
 
-#include "exp.hpp"
+#include "output.hpp"
 
 namespace oneread::ONEREAD_ISA {
 
@@ -40,8 +40,9 @@ struct WideSum {
     return (long double)sum + (lost + V::total(low, &none));
   }
   ONEREAD_INLINE double total() const {
+    if constexpr (sizeof(C) == 4) return V::template sum_of<V::W>(high);  // of floats: exact enough
     double lost = 0, none = 0, sum = V::total(high, &lost);
-    return sum + (lost + (sizeof(C) == 8 ? V::total(low, &none) : 0));
+    return sum + (lost + V::total(low, &none));
   }
 };
 
@@ -63,6 +64,8 @@ struct Online {
   // Statistics of float64 have no wider type to be summed in: every term goes straight into the
   // compensated sums, with what its own roundings lost.
   static constexpr bool kPrecise = kRest && sizeof(C) == 8;
+
+  using RowWriter = std::conditional_t<kMoments, NoWriter, Writer<E, kRest>>;
 
   // Sums since the last folding, against `reference`.
   F sum[U], sum_z[U], sum_square[U];
@@ -200,9 +203,10 @@ struct Online {
 
   // One vector of exponentials, added to the running sums.
   template <bool kGeneral>
-  static ONEREAD_INLINE F add(F x, int u, Running& to, const Scale<C>& k) {
+  static ONEREAD_INLINE F add(F x, int u, Running& to, const Scale<C>& k,
+                              const ExpConstants<C>& c) {
     F z = {}, lost = {};
-    F e = exponential<C, kGeneral>(x, k, kMoments ? &z : nullptr, kPrecise ? &lost : nullptr);
+    F e = exponential<C, kGeneral>(x, k, c, kMoments ? &z : nullptr, kPrecise ? &lost : nullptr);
     if constexpr (kPrecise) {
       to.precise.add(e);
       to.precise.low = to.precise.low + lost;
@@ -233,70 +237,95 @@ struct Online {
     x = smaller;
   }
 
-  // Feed from column i on; returns early when the reference moved between general and plain.
-  template <bool kGeneral, bool kStore>
-  size_t run(const E* x, size_t i, size_t n, C* e_out) {
-    F high = top, limit = threshold;
-    Scale<C> k = scale;
+  static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+  // Feed whole blocks from column i on until `stop`, the next folding or the block that the
+  // reference must move for. Nothing but this loop keeps the sums in registers.
+  template <bool kGeneral, bool kStore, class Side>
+  ONEREAD_INLINE size_t run_blocks(const E* x, size_t i, size_t stop, C* e_out, Side& beside) {
+    Side side = beside;
+    const Scale<C> k = scale;
+    const ExpConstants<C> c;
+    const F limit = threshold;
+    F high = top;
     Running sums;
-    int blocks = left;
-    auto leave = [&] { put(sums); };
-    auto enter = [&] { get(sums), k = scale, limit = threshold; };
-    enter();
-    for (; i + U * W <= n; i += U * W) {
+    get(sums);
+    size_t from = i;
+    for (; i < stop; i += U * W) {
       F v[U], largest = high;
       for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
       if constexpr (kRest)
         for (int u = 0; u < U; u++) keep_largest(v[u], largest);
       else largest = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
-      if (__builtin_expect(V::any_gt(largest, limit), 0)) {
-        leave();
-        move_reference(largest, column + i);
-        enter();
-        if (k.general != kGeneral) return top = high, left = blocks, i;
-      }
+      if (__builtin_expect(V::any_gt(largest, limit), 0)) break;
       high = largest;
       for (int u = 0; u < U; u++) {
-        F e = add<kGeneral>(v[u], u, sums, k);
+        F e = add<kGeneral>(v[u], u, sums, k, c);
         if constexpr (kStore) V::store(e_out + i + u * W, e);
       }
-      if (__builtin_expect(--blocks == 0, 0)) {
-        leave();
+      side.step();
+    }
+    beside = side;
+    put(sums);
+    top = high;
+    left -= (int)((i - from) / (U * W));
+    return i;
+  }
+
+  // Feed from column i on; returns early when the reference moved between general and plain.
+  template <bool kGeneral, bool kStore>
+  size_t run(const E* x, size_t i, size_t n, C* e_out, RowWriter& writer) {
+    while (i + U * W <= n) {
+      size_t blocks = least((size_t)left, (n - i) / (U * W)), beside = writer.steps();
+      size_t stop = i + (beside ? least(blocks, beside) : blocks) * (U * W);
+      if (beside) {
+        i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, writer);
+        if (!writer.steps()) writer.next();
+      } else {
+        NoWriter none(nullptr);
+        i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, none);
+      }
+      if (i < stop) {
+        F largest = top;
+        for (int u = 0; u < U; u++) largest = V::hi(Row::load(x + i + u * W), largest);
+        move_reference(largest, column + i);
+        if (scale.general != kGeneral) return i;
+      } else if (left == 0) {
         fold();
-        enter();
-        blocks = kBlocks;
       }
     }
+    const ExpConstants<C> c;
     for (int u = 0; i < n; i += W, u++) {  // at most U vectors, the last one not full
       int lanes = n - i < (size_t)W ? (int)(n - i) : W;
       F v = lanes == W ? Row::load(x + i) : Row::load_tail(x + i, lanes, -(C)__builtin_inf());
-      F largest = high;
+      F largest = kRest ? top : v;
       if constexpr (kRest) keep_largest(v, largest);
-      else largest = v;
-      if (V::any_gt(largest, limit)) {
-        leave();
+      if (V::any_gt(largest, threshold)) {
         move_reference(largest, column + i);
-        enter();
-        if (k.general != kGeneral) return top = high, left = blocks, i;
+        if (scale.general != kGeneral) return i;
       }
-      high = largest;
-      F e = add<kGeneral>(v, u, sums, k);
+      top = largest;
+      Running sums;
+      get(sums);
+      F e = add<kGeneral>(v, u, sums, scale, c);
+      put(sums);
       if constexpr (kStore) {
         if (lanes == W) V::store(e_out + i, e);
         else Element<C>::store_tail(e_out + i, lanes, e);
       }
     }
-    leave();
-    top = high, left = blocks;
     return i;
   }
 
   // Feed n more columns. With kStore their exponentials, each against the reference of its segment,
-  // go to e_out, which may be x.
+  // go to e_out, which may be x. Pending pieces of another row are written meanwhile.
   template <bool kStore>
-  ONEREAD_INLINE void feed(const E* x, size_t n, C* e_out) {
+  ONEREAD_INLINE void feed(const E* x, size_t n, C* e_out, Pending* pending = nullptr) {
+    RowWriter writer(pending);
     for (size_t i = 0; i < n;)
-      i = scale.general ? run<true, kStore>(x, i, n, e_out) : run<false, kStore>(x, i, n, e_out);
+      i = scale.general ? run<true, kStore>(x, i, n, e_out, writer)
+                        : run<false, kStore>(x, i, n, e_out, writer);
+    writer.close();
     if (__builtin_expect(inf, 0) && !nan) nan = has_nan(x, n);
     column += n;
   }
@@ -330,30 +359,37 @@ struct Online {
     F others = V::load(lane);
     Running sums;
     get(sums);
-    if (scale.general) add<true>(others, 0, sums, scale);
-    else add<false>(others, 0, sums, scale);
+    const ExpConstants<C> c;
+    if (scale.general) add<true>(others, 0, sums, scale, c);
+    else add<false>(others, 0, sums, scale, c);
     put(sums);
     fold();
-    double total = folded.total();
-    nan = nan || (!inf && __builtin_isnan(total));
+    nan = nan || (!inf && __builtin_isnan(folded.total()));
     *out = {(double)m + 0.0};  // one zero
     if (nan) out->m = out->r = __builtin_nan("");
     if (nan || inf || empty) return;
-    Pair z = scaled_difference(reference.base, (double)m, temperature);
+    partial_of(folded, folded_z, folded_square, reference, temperature, out);
+  }
+
+  // Bring sums against a reference to the maximum `out->m`.
+  static void partial_of(const WideSum<C>& sum, const WideSum<C>& sum_z,
+                         const WideSum<C>& sum_square, const Reference& reference,
+                         const Temperature& t, Partial* out) {
+    Pair z = scaled_difference(reference.base, out->m, t);
     double shift = minus_nats(z.high, -middle<C>(reference)) + z.low;
     if constexpr (kPrecise) {
-      long double factor = wide_exp_times_power(z, reference.exponent);
-      out->r = factor * folded.wide_total();
-      if constexpr (kMoments) {
-        out->s1 = factor * (folded_z.wide_total() + shift * folded.wide_total());
-        out->s2 = factor * factor * folded_square.wide_total();
-      }
-    } else {
-      double factor = number(exp_times_power(z, reference.exponent));
+      long double factor = wide_exp_times_power(z, reference.exponent), total = sum.wide_total();
       out->r = factor * total;
       if constexpr (kMoments) {
-        out->s1 = factor * (folded_z.total() + shift * total);
-        out->s2 = factor * factor * folded_square.total();
+        out->s1 = factor * (sum_z.wide_total() + shift * total);
+        out->s2 = factor * factor * sum_square.wide_total();
+      }
+    } else {
+      double factor = number(exp_times_power(z, reference.exponent)), total = sum.total();
+      out->r = factor * total;
+      if constexpr (kMoments) {
+        out->s1 = factor * (sum_z.total() + shift * total);
+        out->s2 = factor * factor * sum_square.total();
       }
     }
   }

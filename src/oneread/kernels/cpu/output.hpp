@@ -1,6 +1,8 @@
 // The last pass over a row: exponentials or logits in, probabilities or log-probabilities out.
 #pragma once
 
+#include <type_traits>
+
 #include "exp.hpp"
 
 namespace oneread::ONEREAD_ISA {
@@ -86,13 +88,14 @@ struct Output {
     Scale<C> k;
     k.set(reference, t);
     Factor f(factor);
+    const ExpConstants<C> c;
     if (k.general)
-      transform(x, y, n, false, [&f, &k](F v) __attribute__((always_inline)) {
-        return f(exponential<C, true>(v, k)) * f.second;
+      transform(x, y, n, false, [&f, &k, &c](F v) __attribute__((always_inline)) {
+        return f(exponential<C, true>(v, k, c)) * f.second;
       });
     else
-      transform(x, y, n, false, [&f, &k](F v) __attribute__((always_inline)) {
-        return f(exponential<C, false>(v, k)) * f.second;
+      transform(x, y, n, false, [&f, &k, &c](F v) __attribute__((always_inline)) {
+        return f(exponential<C, false>(v, k, c)) * f.second;
       });
   }
 
@@ -130,6 +133,125 @@ struct Output {
     size_t i = 0;
     for (; i + W <= n; i += W) Row::store(y + i, v);
     if (i < n) Row::store_tail(y + i, (int)(n - i), v);
+  }
+};
+
+// Nothing to be written beside the sums.
+struct NoWriter {
+  explicit NoWriter(Pending*) {}
+  static size_t steps() { return 0; }
+  static ONEREAD_INLINE void step() {}
+  static void next() {}
+  static void close() {}
+};
+
+// Writes pending pieces, U vectors at each step of the loop that sums the next row.
+template <class E, bool kLog>
+struct Writer {
+  using Out = Output<E>;
+  using C = typename Out::C;
+  using V = Vec<C>;
+  using F = typename V::F;
+  using From = std::conditional_t<kLog, E, C>;
+  static constexpr int W = V::W, U = 4;
+
+  Pending* pending;
+  const From* from;
+  E* y;
+  size_t left = 0;  // elements of the current piece
+  F first, second;  // of the map
+  bool streaming;
+
+  explicit Writer(Pending* p) : pending(p) {
+    if (p) streaming = p->streaming, open();
+  }
+
+  // Whole steps that the current piece has; 0 when nothing is pending.
+  size_t steps() const { return left / (U * W); }
+
+  ONEREAD_INLINE F map(F v) const {
+    if constexpr (kLog) return (v - first) - second;
+    else
+#if defined(__FMA__) || defined(__aarch64__)
+      return V::fma(v, first, v * second);
+#else
+      return v;  // never: such a piece is not written step by step
+#endif
+  }
+
+  ONEREAD_INLINE void step() {
+    for (int u = 0; u < U; u++) {
+      F v = map(Element<From>::load(from + u * W));
+      if constexpr (sizeof(E) == sizeof(C)) {
+        if (streaming) V::stream((C*)y + u * W, v);
+        else Element<E>::store(y + u * W, v);
+      } else {
+        Element<E>::store(y + u * W, v);
+      }
+    }
+    from += U * W, y += U * W, left -= U * W;
+  }
+
+  // Go on with a piece that has a whole step; write those that have none.
+  void open() {
+    for (; pending->pieces; pending->pieces--, pending->piece++, pending->done = 0) {
+      const Piece& piece = *pending->piece;
+      bool stepwise = true;
+      if constexpr (kLog) {
+        first = V::set((C)piece.m), second = V::set((C)piece.log_sum);
+      } else {
+        typename Out::Factor f(piece.factor);
+        first = f.high, second = f.low;
+#if defined(__FMA__) || defined(__aarch64__)
+        stepwise = !f.small;
+#else
+        stepwise = false;
+#endif
+      }
+      from = (const From*)piece.from + pending->done;
+      y = (E*)piece.y + pending->done;
+      left = piece.n - pending->done;
+      if (stepwise && steps()) {
+        if (!pending->done) align();
+        if (steps()) return;
+      }
+      rest();
+    }
+    left = 0;
+  }
+
+  // Bring y to a vector's boundary: stores across one take twice as long.
+  void align() {
+    if constexpr (sizeof(E) == sizeof(C)) {
+      size_t head = (size_t)(-(uintptr_t)y & (kVectorBytes - 1)) / sizeof(C);
+      if (!head) return;
+      Element<E>::store_tail(y, (int)head, map(Element<From>::load_tail(from, (int)head, 0)));
+      from += head, y += head, left -= head;
+    }
+  }
+
+  // What is left of the current piece.
+  void rest() {
+    const Piece& piece = *pending->piece;
+    bool past_caches = streaming && left > 4 * U * W;
+    if constexpr (kLog)
+      Out::log_shift(from, y, left, piece.m, Temperature(), piece.log_sum, past_caches);
+    else Out::scale(from, y, left, piece.factor, past_caches);
+    left = 0;
+  }
+
+  // The current piece has no whole step left.
+  void next() {
+    rest();
+    pending->pieces--, pending->piece++, pending->done = 0;
+    open();
+  }
+
+  void close() {
+    if (left) pending->done = pending->piece->n - left;
+  }
+  void finish() {
+    while (left) next();
   }
 };
 

@@ -122,7 +122,12 @@ Plan make_plan(const Request& request, const Layout& layout) {
   plan.threads = layout.rows * layout.vocab < kSmall ? 1 : std::max(1, request.threads);
   plan.by_span = plan.threads > 1 && plan.spans > 1 && layout.rows < 2 * (size_t)plan.threads;
   bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
-  bool kept = request.log || layout.vocab * item_size(x.dtype) <= kKeptBytes;
+  plan.is_short = layout.vocab <= kShortColumns;
+  size_t row_bytes = layout.vocab * (plan.in_double ? 8 : 4);
+  plan.kept_rows = !request.y || request.log         ? 0
+                   : 2 * row_bytes <= kKeptPairBytes ? 2
+                                                     : row_bytes <= kKeptBytes;
+  bool kept = request.log || plan.kept_rows;
   plan.streaming = request.y && direct && own_type && kept && !request.fresh && !plan.by_span &&
                    layout.rows * layout.vocab * item_size(x.dtype) >= kStreamingBytes;
   plan.kernel = kernel_name(request, plan);

@@ -32,7 +32,9 @@ class Reduce {
     if (each * group_ > ((size_t)256 << 10)) group_ = 1;
     for (int t = 0; t < plan.threads; t++)
       workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_, whole_,
-                            plan.staged || k_ || out.argmax ? kBlock : 0);
+                            !(plan.staged || k_ || out.argmax) ? 0
+                            : plan.is_short                    ? kBlock * group_
+                                                               : kBlock);
   }
 
   // Rows that block maxima left to radix selection, for a NaN.
@@ -103,8 +105,42 @@ class Reduce {
              [&](size_t row, int worker) { finish(row, workers_[worker], of_row(found, row)); });
   }
 
+  // Read n neighbouring rows of a block each, gathered whole.
+  void read_short(size_t row, size_t n, Worker& w, const Found& found) {
+    size_t step = plan_.staged ? rows_.block(n) : 0, vocab = rows_.vocab();
+    for (size_t at = 0; step && at < vocab; at += step)
+      for (size_t r = 0; r < n; r++) {
+        size_t stop = std::min({at + step, vocab, rows_.length(row + r)});
+        if (at < stop)
+          rows_.stage(row + r, at, stop - at, w.buffer.get() + r * kBlock + at, w.bytes.get());
+      }
+    for (size_t r = 0; r < n; r++) {
+      const void* x = plan_.staged ? w.buffer.get() + r * kBlock : (const void*)rows_.x(row + r);
+      read_short(row + r, x, of_row(found, r));
+    }
+  }
+  void read_short(size_t row, const void* x, const Found& found) {
+    size_t length = rows_.length(row);
+    Temperature t = rows_.temperature(row);
+    SpanRead& read = found.reads[0] = SpanRead{};
+    read.best_block = 0, read.best_columns = length;
+    for (size_t j = 0; j < ranks_; j++)
+      found.before[j] = count_before(rows_, row, ranked(row, j), x, 0, length);
+    FloatControl control(Rows::flushes(t));
+    if (whole_) table_.short_all(x, length, t, nullptr, found.whole);
+    if (sums_) table_.short_rest(x, length, t, moments_, &read.sums);
+    if (k_ && plan_.groups) {
+      std::fill(found.maxima, found.maxima + plan_.groups, -(C)kInf);
+      scan_maxima(x, 0, length, found.maxima, read);
+    }
+  }
+
   // Read one span of n neighbouring rows.
   void read_span(size_t row, size_t n, size_t span, Worker& w, const Found& found) {
+    if (plan_.is_short) {
+      read_short(row, n, w, found);
+      return;
+    }
     double best[kNeighbours];
     Temperature t[kNeighbours];
     for (size_t r = 0; r < n; r++) {
@@ -131,7 +167,7 @@ class Reduce {
         SpanRead& read = found.reads[r * plan_.spans + span];
         const void* x = columns(row + r, at, end - at, w);
         FloatControl control(Rows::flushes(t[r]));
-        if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr);
+        if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr, nullptr);
         if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
         if (k_ && plan_.groups) scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
         for (size_t j = 0; j < ranks_; j++)
@@ -164,7 +200,8 @@ class Reduce {
   }
 
   void feed(SumState* state, const void* x, size_t at, size_t n, SpanRead& read, double& best) {
-    double largest = moments_ ? table_.feed_moments(state, x, n) : table_.feed_rest(state, x, n);
+    double largest =
+        moments_ ? table_.feed_moments(state, x, n) : table_.feed_rest(state, x, n, nullptr);
     if (largest > best) {
       best = largest;
       read.best_block = at;
@@ -309,7 +346,7 @@ class Reduce {
     if (k_) return out_.indices[row * k_];
     if (std::isnan(sums.m)) return first(row, w, 0, rows_.length(row), (C)kNaN);
     for (size_t s = 0; s < plan_.spans; s++)
-      if (reads[s].best_block != kNowhere && reads[s].sums.m == sums.m)
+      if (reads[s].best_block != kNowhere && reads[s].sums.m == sums.m && sums.m > -kInf)
         return first(row, w, reads[s].best_block, reads[s].best_columns, (C)sums.m);
     for (size_t c = 0; c < rows_.length(row); c++)  // nothing above -inf
       if (rows_.kept(row, c)) return (int64_t)c;

@@ -17,11 +17,9 @@ class Softmax {
         rows_(request, layout, plan),
         table_(rows_.table),
         group_(std::min(rows_.neighbours(), most_rows(plan))) {
-    size_t kept = layout.vocab * sizeof(C);
-    bool narrow = plan.element == ElementType::f16 || plan.element == ElementType::bf16;
-    keep_ = !plan.staged && !request.log && !plan.by_span && kept <= kKeptBytes &&
-            (narrow || plan.streaming);
-    for (int t = 0; t < plan.threads; t++) workers_.emplace_back(plan, group_, keep_ ? kept : 0);
+    keeps_ = !plan.staged && !plan.by_span && plan.kept_rows > 0;
+    for (int t = 0; t < plan.threads; t++)
+      workers_.emplace_back(plan, group_, keeps_ ? plan.kept_rows * layout.vocab : 0);
   }
 
   void run() {
@@ -44,14 +42,21 @@ class Softmax {
         : states(plan.staged ? group : 1),
           spans(plan.spans * (plan.staged ? group : 1)),
           partials(plan.spans * group),
-          buffer(plan.staged ? kBlock : 0),
+          buffer(plan.staged ? kBlock * (plan.is_short ? group : 1) : 0),
           bytes(plan.staged ? kBlock * 8 : 0),
-          kept(kept) {}
+          kept(kept),
+          pending{nullptr, 0, 0, plan.streaming} {
+      pieces.reserve(plan.kept_rows == 2 ? plan.spans * kMaxSegments : 1);
+    }
     Room<SumState> states;
     Room<SpanSum> spans;
     Room<Partial> partials;
     Room<C> buffer;
-    Room<char> bytes, kept;
+    Room<char> bytes;
+    Room<C> kept;  // exponentials of one row, or of two rows in turn
+    std::vector<Piece> pieces;
+    Pending pending;
+    bool flushes = true;  // whether pending pieces are written so
   };
 
   // A thread's room stays below 1 MiB however many spans a row has.
@@ -60,20 +65,81 @@ class Softmax {
   }
 
   void some_rows(size_t from, size_t to, Worker& w) {
-    if (!plan_.staged && plan_.spans == 1 && !request_.log && !request_.lengths &&
-        !request_.temperatures && rows_are_equally_spaced()) {
+    if (plan_.staged && plan_.is_short) {
+      for (size_t row = from; row < to; row += group_)
+        staged_short_rows(row, std::min(group_, to - row), w);
+    } else if (plan_.staged) {
+      for (size_t row = from; row < to; row += group_) {
+        size_t n = std::min(group_, to - row);
+        for (size_t s = 0; s < plan_.spans; s++)
+          sum_span(row, n, s, w, w.spans.get(), w.partials.get());
+        write(row, n, 0, plan_.spans, w, w.spans.get(), w.partials.get());
+      }
+    } else if (plan_.is_short && !request_.lengths && !request_.temperatures &&
+               rows_are_equally_spaced()) {
       FloatControl control(Rows::flushes(rows_.temperature(from)));
       table_.softmax_rows({rows_.x(from), rows_.y(from), row_step(&Axis::x), row_step(&Axis::y),
                            to - from, rows_.vocab(), rows_.temperature(from), w.kept.get(),
-                           plan_.streaming && w.kept.get()});
-      return;
+                           plan_.streaming, request_.log});
+    } else {
+      for (size_t row = from; row < to; row++) {
+        if (bool flush = Rows::flushes(rows_.temperature(row)); flush != w.flushes) {
+          finish_pending(w);
+          w.flushes = flush;
+        }
+        for (size_t s = 0; s < plan_.spans; s++)
+          sum_span(row, 1, s, w, w.spans.get(), w.partials.get());
+        finish_pending(w);
+        write(row, 1, 0, plan_.spans, w, w.spans.get(), w.partials.get());
+      }
+      finish_pending(w);
     }
-    for (size_t row = from; row < to; row += group_) {
-      size_t n = std::min(group_, to - row);
-      for (size_t s = 0; s < plan_.spans; s++)
-        sum_span(row, n, s, w, w.spans.get(), w.partials.get());
-      write(row, n, 0, plan_.spans, w, w.spans.get(), w.partials.get());
+  }
+
+  void finish_pending(Worker& w) {
+    if (!w.pending.pieces) return;
+    FloatControl control(w.flushes);
+    if (request_.log) table_.write_log(&w.pending);
+    else table_.write_all(&w.pending);
+  }
+
+  // Rows that fit a block: gathered once, finished in the buffer, scattered once.
+  void staged_short_rows(size_t row, size_t n, Worker& w) {
+    C* buffer = w.buffer.get();
+    auto blocks = [&](auto visit) {  // neighbours turn by turn, while they share cache lines
+      size_t step = rows_.block(n);
+      for (size_t at = 0; at < rows_.vocab(); at += step)
+        for (size_t r = 0; r < n; r++) visit(r, at, std::min(step, rows_.vocab() - at));
+    };
+    blocks([&](size_t r, size_t at, size_t m) {
+      size_t stop = std::min(at + m, rows_.length(row + r));
+      if (at < stop) rows_.stage(row + r, at, stop - at, buffer + r * kBlock + at, w.bytes.get());
+    });
+    for (size_t r = 0; r < n; r++) short_row_in_place(row + r, buffer + r * kBlock, w);
+    blocks([&](size_t r, size_t at, size_t m) {
+      rows_.unstage(row + r, at, m, buffer + r * kBlock + at, w.bytes.get());
+    });
+  }
+
+  void short_row_in_place(size_t row, C* x, Worker& w) {
+    size_t n = rows_.length(row);
+    Temperature t = rows_.temperature(row);
+    FloatControl control(Rows::flushes(t));
+    bool good;
+    if (request_.log) {
+      Partial& sums = w.partials[0];
+      table_.short_rest(x, n, t, false, &sums);
+      good = !has_no_probabilities(sums);
+      if (good) table_.log_shift(x, x, n, sums.m, t, log_sum(sums), false);
+    } else {
+      SpanSum& sum = w.spans[0];
+      table_.short_all(x, n, t, x, &sum);
+      WholeSum all(&sum, 1, t);
+      good = !all.has_no_probabilities();
+      if (good) table_.scale(x, x, n, all.factor(sum.segment[0], t), false);
     }
+    if (good) table_.fill(x + n, rows_.vocab() - n, request_.log ? -kInf : 0);
+    else table_.fill(x, rows_.vocab(), kNaN);
   }
 
   bool rows_are_equally_spaced() const { return outer().size() <= 1; }
@@ -112,7 +178,7 @@ class Softmax {
   // Exponentials of a row that is read in place, if they are kept anywhere.
   C* kept_exponentials(size_t row, const Worker& w) const {
     if (plan_.staged) return nullptr;
-    if (keep_) return (C*)w.kept.get();
+    if (keeps_) return w.kept.get() + row % plan_.kept_rows * rows_.vocab();
     bool own = plan_.element == ElementType::f32 || plan_.element == ElementType::f64;
     return own ? (C*)rows_.y(row) : nullptr;
   }
@@ -129,8 +195,13 @@ class Softmax {
       const char* x = rows_.x(row) + from * rows_.item();
       C* e = kept_exponentials(row, w);
       FloatControl control(Rows::flushes(t[0]));
-      if (request_.log) table_.feed_rest(&w.states[0], x, m);
-      else table_.feed_all(&w.states[0], x, m, e ? e + from : nullptr);
+      if (plan_.is_short) {
+        if (request_.log) table_.short_rest(x, m, t[0], false, &partials[0]);
+        else table_.short_all(x, m, t[0], e, &sums[0]);
+        return;
+      }
+      if (request_.log) table_.feed_rest(&w.states[0], x, m, &w.pending);
+      else table_.feed_all(&w.states[0], x, m, e ? e + from : nullptr, &w.pending);
     } else {
       size_t step = rows_.block(n);
       for (size_t at = span * plan_.span_columns; at < (span + 1) * plan_.span_columns; at += step)
@@ -139,8 +210,8 @@ class Softmax {
           if (at >= stop) continue;
           rows_.stage(row + r, at, stop - at, w.buffer.get(), w.bytes.get());
           FloatControl control(Rows::flushes(t[r]));
-          if (request_.log) table_.feed_rest(&w.states[r], w.buffer.get(), stop - at);
-          else table_.feed_all(&w.states[r], w.buffer.get(), stop - at, nullptr);
+          if (request_.log) table_.feed_rest(&w.states[r], w.buffer.get(), stop - at, nullptr);
+          else table_.feed_all(&w.states[r], w.buffer.get(), stop - at, nullptr, nullptr);
         }
     }
     for (size_t r = 0; r < n; r++) {
@@ -213,19 +284,24 @@ class Softmax {
     return whole;
   }
 
-  void write_log(size_t row, size_t first, size_t last, Worker&, const Partial* partials) {
+  void write_log(size_t row, size_t first, size_t last, Worker& w, const Partial* partials) {
     Temperature t = rows_.temperature(row);
     Partial whole = merged(partials, t);
-    size_t from = begin(first, row), to = end(last - 1, row);
-    char* y = rows_.y(row);
+    size_t from = begin(first, row), n = end(last - 1, row) - from;
+    const char* x = rows_.x(row) + from * rows_.item();
+    char* y = rows_.y(row) + from * rows_.item();
     if (has_no_probabilities(whole)) {
       fill_span(row, first, last, kNaN);
       return;
     }
     FloatControl control(Rows::flushes(t));
-    table_.log_shift(rows_.x(row) + from * rows_.item(), y + from * rows_.item(), to - from,
-                     whole.m, t, log_sum(whole), plan_.streaming);
     fill_rest(row, first, last, -kInf);
+    if (plan_.by_span || t.t != 1) {
+      table_.log_shift(x, y, n, whole.m, t, log_sum(whole), plan_.streaming);
+      return;
+    }
+    w.pieces.assign(1, {x, y, n, {}, whole.m, log_sum(whole)});
+    w.pending = {w.pieces.data(), 1, 0, plan_.streaming};
   }
 
   void write_in_place(size_t row, size_t first, size_t last, Worker& w, SpanSum* sums) {
@@ -237,6 +313,7 @@ class Softmax {
     }
     C* kept = kept_exponentials(row, w);
     FloatControl control(Rows::flushes(t));
+    w.pieces.clear();
     for (size_t span = first; span < last; span++) {
       const SpanSum& sum = sums[span];
       size_t base = begin(span, row), stop = end(span, row);
@@ -249,12 +326,15 @@ class Softmax {
         size_t to = s + 1 < sum.segments ? base + sum.segment[s + 1].column : stop;
         Scaled factor = all.factor(sum.segment[s], t);
         char* y = rows_.y(row) + from * rows_.item();
-        if (kept) table_.scale(kept + from, y, to - from, factor, plan_.streaming && keep_);
+        if (plan_.kept_rows == 2 && keeps_)
+          w.pieces.push_back({kept + from, y, to - from, factor, 0, 0});
+        else if (kept) table_.scale(kept + from, y, to - from, factor, plan_.streaming);
         else
           table_.exp_scale(rows_.x(row) + from * rows_.item(), y, to - from,
                            sum.segment[s].reference, t, factor);
       }
     }
+    w.pending = {w.pieces.data(), w.pieces.size(), 0, plan_.streaming};
     fill_rest(row, first, last, 0);
   }
 
@@ -275,7 +355,7 @@ class Softmax {
   Rows rows_;
   const Kernels& table_;
   size_t group_;
-  bool keep_;
+  bool keeps_;  // exponentials in room of our own
   std::vector<Worker> workers_;
 };
 

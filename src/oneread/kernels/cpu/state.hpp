@@ -38,7 +38,7 @@ inline Partial merge(const Partial& a, const Partial& b, const Temperature& t) {
 }
 
 // lse - m / t: the log of the whole sum beside the maximum, right also when the rest is tiny.
-inline double log_sum(const Partial& p) { return std::log1p((double)p.r); }
+inline double log_sum(const Partial& p) { return drivers::log_sum((double)p.r); }
 
 inline double lse(const Partial& p, const Temperature& t) {
   return std::isfinite(p.m) ? p.m / t.t + log_sum(p) : p.m;

@@ -49,18 +49,22 @@ struct Textbook {
   // nothing on the way to a quotient is below the range before the quotient is.
   static constexpr int kHeadroom = K::headroom;
   struct Exp {
-    Scale<C> scale;
-    explicit Exp(int headroom = kHeadroom) { scale.set({0, -headroom}, {}); }
-    ONEREAD_INLINE F operator()(F z) const { return exponential<C, false>(z, scale); }
+    ExpConstants<C> constants;
+    Scale<C> scaled, plain;
+    Exp() { scaled.set({0, -kHeadroom}, {}), plain.set({}, {}); }
+    ONEREAD_INLINE F operator()(F z) const { return exponential<C, false>(z, scaled, constants); }
+    // e^z itself, which a sum is rescaled by.
+    ONEREAD_INLINE F factor(F z) const { return exponential<C, false>(z, plain, constants); }
   };
 
   // e^x for any x: half of it, so that the largest results are in range, doubled; inf beyond.
   struct AnyExp {
+    ExpConstants<C> constants;
     Scale<C> scale;
     AnyExp() { scale.set({0, 1}, {}); }
     ONEREAD_INLINE F operator()(F x) const {
       F top = V::set((C)((K::bias + 2) * kLn2));
-      return exponential<C, false>(V::lo(top, x), scale) * V::set(2);
+      return exponential<C, false>(V::lo(top, x), scale, constants) * V::set(2);
     }
   };
 
@@ -146,21 +150,21 @@ struct Textbook {
   // Lines 1 to 6 of Algorithm 3: m and d of each lane. Before the first number m is the lowest
   // finite one instead of -inf, since -inf - -inf has no value.
   struct Normalizer {
-    Exp exp, factor{0};
+    Exp exp;
     Sum d;
     F m = V::set(kLowest), m_folded = V::set(kLowest);
 
     ONEREAD_INLINE void add(const F* v) {
       F m_before = m;
       m = V::hi(V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3])), m);
-      F rescale = factor(m_before - m);
+      F rescale = exp.factor(m_before - m);
       for (int u = 0; u < U; u++) d.lane[u] = V::fma(d.lane[u], rescale, exp(v[u] - m));
       if (__builtin_expect(d.left == 1, 0)) merge();
       d.end_block();
     }
     // Equation 4: what was folded so far comes to the maximum of the lanes.
     ONEREAD_INLINE void merge() {
-      auto rescale = V::widen(factor(m_folded - m));
+      auto rescale = V::widen(exp.factor(m_folded - m));
       d.folded.high = d.folded.high * rescale;
       d.folded.low = d.folded.low * rescale;
       m_folded = m;
@@ -191,12 +195,12 @@ struct Textbook {
   struct Extended {
     F mantissa, exponent;
   };
-  static ONEREAD_INLINE Extended extended_exp(F x) {
+  static ONEREAD_INLINE Extended extended_exp(F x, const ExpConstants<C>& constants) {
     x = V::hi(V::set(-kMostExponent * (C)kLn2), x);  // a NaN in x is kept
     F n = V::fma(x, V::set((C)kLog2e), V::set(K::round)) - V::set(K::round);
     F high = V::set(K::ln2_high), p = n * high;
     F r = V::fma(n, V::set(-K::ln2_low), (x - p) - V::product_error(n, high, p));
-    return {exp_polynomial<C>(r), n};
+    return {exp_polynomial<C>(r, constants), n};
   }
   // 2^(n + headroom) for integers n <= 0; 0 below the normal range.
   static ONEREAD_INLINE F power_of_two(F n, int headroom) {
@@ -207,6 +211,7 @@ struct Textbook {
 
   // The two-pass algorithm. NaN also where no column is within 2^(+-kMostExponent).
   static void two_pass(const void* x, void* y, size_t n, bool streaming) {
+    const ExpConstants<C> constants;
     F top = V::set(-kMostExponent), top_folded = top;
     Sum d;
     auto merge = [&]() __attribute__((always_inline)) {
@@ -217,7 +222,7 @@ struct Textbook {
     };
     sweep((const E*)x, n, [&](const F* v, size_t) __attribute__((always_inline)) {
       Extended e[U];
-      for (int u = 0; u < U; u++) e[u] = extended_exp(v[u]);
+      for (int u = 0; u < U; u++) e[u] = extended_exp(v[u], constants);
       F top_before = top;
       top = V::hi(V::hi(V::hi(e[0].exponent, e[1].exponent), V::hi(e[2].exponent, e[3].exponent)),
                   top);
@@ -236,7 +241,7 @@ struct Textbook {
     bool outside = !(top_row > -kMostExponent && top_row < kMostExponent);
     const auto over_d = over(outside ? __builtin_nan("") : d.folded.total());
     Output<E>::transform((const E*)x, (E*)y, n, streaming, [&](F v) __attribute__((always_inline)) {
-      Extended e = extended_exp(v);
+      Extended e = extended_exp(v, constants);
       return over_d(e.mantissa * power_of_two(e.exponent - top, kHeadroom)) * over_d.second;
     });
   }

@@ -69,6 +69,17 @@ struct Vec : Types<C> {
   static ONEREAD_INLINE F set_lanes(C a, std::index_sequence<Lane...>) {
     return F{((void)Lane, a)...};
   }
+  // A constant that stays in its register through a loop: GCC would load it anew in each round.
+  // Only where there are 32 registers.
+  static ONEREAD_INLINE F pinned(C a) {
+    F v = set(a);
+#if defined(__AVX512F__)
+    asm("" : "+v"(v));
+#elif defined(__aarch64__) && !defined(ONEREAD_SCALAR)
+    asm("" : "+w"(v));
+#endif
+    return v;
+  }
   static ONEREAD_INLINE F load(const C* p) {
     F v;
     count_loads(p, W);
@@ -169,21 +180,33 @@ struct Vec : Types<C> {
 #endif
   }
 
-  template <size_t X, size_t... Lane>
-  static ONEREAD_INLINE F swap_lanes(F v, std::index_sequence<Lane...>) {
-    return __builtin_shufflevector(v, v, (Lane ^ X)...);
+  // The larger, or the sum, of the lower and the upper half of the lanes, and so on to one lane:
+  // the order of a tree, the same at every call.
+  template <class A, size_t... Lane>
+  static ONEREAD_INLINE auto lower(A v, std::index_sequence<Lane...>) {
+    return __builtin_shufflevector(v, v, Lane...);
   }
-  template <size_t X>
-  static ONEREAD_INLINE F swapped(F v) {
-    return swap_lanes<X>(v, std::make_index_sequence<W>{});
+  template <class A, size_t... Lane>
+  static ONEREAD_INLINE auto upper(A v, std::index_sequence<Lane...>) {
+    return __builtin_shufflevector(v, v, (Lane + sizeof...(Lane))...);
   }
-  static ONEREAD_INLINE C largest(F v) {
-    if constexpr (W >= 16) v = hi(v, swapped<8>(v));
-    if constexpr (W >= 8) v = hi(v, swapped<4>(v));
-    if constexpr (W >= 4) v = hi(v, swapped<2>(v));
-    if constexpr (W >= 2) v = hi(v, swapped<1>(v));
-    return v[0];
+  template <size_t N, class A>
+  static ONEREAD_INLINE auto largest_of(A v) {
+    if constexpr (N == 1) return v[0];
+    else {
+      auto a = lower(v, std::make_index_sequence<N / 2>{});
+      auto b = upper(v, std::make_index_sequence<N / 2>{});
+      return largest_of<N / 2>(a > b ? a : b);
+    }
   }
+  template <size_t N, class A>
+  static ONEREAD_INLINE double sum_of(A v) {
+    if constexpr (N == 1) return v[0];
+    else
+      return sum_of<N / 2>(lower(v, std::make_index_sequence<N / 2>{}) +
+                           upper(v, std::make_index_sequence<N / 2>{}));
+  }
+  static ONEREAD_INLINE C largest(F v) { return largest_of<W>(v); }
 
   static ONEREAD_INLINE Wide widen(F v) {
     if constexpr (sizeof(C) == 8) return v;
