@@ -40,7 +40,7 @@ class Mutant(NamedTuple):
     rebuilt: tuple[str, ...]
 
 
-VECTOR = (TESTED,)
+VECTOR = (f"isa-{TESTED}", f"textbook_isa-{TESTED}")
 MUTANTS = (
     Mutant("no rescale", "online.hpp", "    folded.multiply(factor);\n", "", VECTOR),
     Mutant("lost tail", "online.hpp", "i < n; i += W, u++)", "i + W <= n; i += W, u++)", VECTOR),
@@ -89,14 +89,13 @@ def compiler() -> list[str]:
 def compile_object(command: list[str], name: str, sources: Path, to: Path) -> Path:
     """Compile one object of the test program from the kernels in `sources`."""
     flags = [*FLAGS, *QUIET, f"-I{sources}"]
-    stem = name.removeprefix("counted_")
-    if name in ISAS:
-        level = name.replace("x86_64_", "x86-64-") if name.startswith("x86") else "x86-64-v2"
-        flags += [f"-DONEREAD_ISA={name}", f"-march={level}"]
-        stem = "isa"
-    if name == "scalar":
+    stem, _, isa = name.partition("-")
+    if isa in ISAS:
+        level = isa.replace("x86_64_", "x86-64-") if isa.startswith("x86") else "x86-64-v2"
+        flags += [f"-DONEREAD_ISA={isa}", f"-march={level}"]
+    if isa == "scalar":
         flags.append("-DONEREAD_SCALAR")
-    if name.startswith("count") and name != "count":
+    if isa in ("counting", "counted"):
         flags.append("-DONEREAD_COUNTING")
     folder = TESTS if (TESTS / f"{stem}.cpp").exists() else sources
     source = folder / f"{stem}.cpp"
@@ -130,8 +129,9 @@ def survives(mutant: Mutant, command: list[str], objects: dict[str, Path], scrat
 def main() -> int:
     """Build everything once, then each mutant; return how many survived."""
     command, start = compiler(), time.monotonic()
-    counted = [f"counted_{name}" for name in COUNTED]
-    names = [*DRIVERS, *counted, *ISAS, *(path.stem for path in TESTS.glob("*.cpp"))]
+    again = [f"{driver}-counted" for driver in COUNTED]
+    again += [f"{part}-{isa}" for part in ("isa", "textbook_isa") for isa in ISAS]
+    names = [*DRIVERS, *again, *(path.stem for path in TESTS.glob("*.cpp"))]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         scratch = Path(folder)
         built = pool.map(lambda name: compile_object(command, name, KERNELS, scratch), names)

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src/oneread/kernels/cpu/isa.cpp"
+SOURCES = [ROOT / "src/oneread/kernels/cpu" / name for name in ("isa.cpp", "textbook_isa.cpp")]
 CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
 X86 = ("x86_64_v2", "x86_64_v3", "x86_64_v4", "scalar")
 
@@ -71,10 +71,13 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Objects:
     folder, command = tmp_path_factory.mktemp("objects"), compiler()
 
     def compiled(namespace: str) -> Path:
+        parts = [folder / f"{namespace}-{source.stem}.o" for source in SOURCES]
+        for source, part in zip(SOURCES, parts, strict=True):
+            subprocess.run(
+                [*command, *flags(namespace), "-w", "-c", source, "-o", part], check=True
+            )
         made = folder / f"{namespace}.o"
-        subprocess.run(
-            [*command, *flags(namespace), "-w", "-c", str(SOURCE), "-o", str(made)], check=True
-        )
+        subprocess.run([*command, "-r", "-nostdlib", *parts, "-o", made], check=True)
         return made
 
     with ThreadPoolExecutor(2) as pool:

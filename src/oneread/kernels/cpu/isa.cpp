@@ -3,7 +3,6 @@
 #include "output.hpp"
 #include "scan.hpp"
 #include "short.hpp"
-#include "textbook.hpp"
 
 namespace oneread::ONEREAD_ISA {
 
@@ -170,7 +169,7 @@ struct Entry {
       start,        feed_all,        finish_all,         start_rest,   feed_rest,
       feed_moments, finish<Rest<E>>, finish<Moments<E>>, write<false>, write<true>,
       scale,        exp_scale,       log_shift,          fill,         widen,
-      narrow,       block_max,       count_below,        collect,      &Textbook<E>::table,
+      narrow,       block_max,       count_below,        collect,      textbook_table,
   };
 };
 

@@ -109,6 +109,8 @@ struct SoftmaxRows {
   bool log;
 };
 
+enum class ElementType { f32, f64, f16, bf16 };
+
 // The algorithms of the textbooks, for comparison: one contiguous row at a time (textbook.hpp).
 struct TextbookKernels {
   using Softmax = void (*)(const void* x, void* y, size_t n, bool streaming);
@@ -167,15 +169,14 @@ struct Kernels {
   size_t (*count_below)(const void* x, size_t n, const void* value, bool or_equal);
   size_t (*collect)(const void* maxima, size_t n, const void* value, uint32_t* columns);
 
-  const TextbookKernels* textbook;
+  const TextbookKernels& (*textbook)(ElementType);
 };
 
-enum class ElementType { f32, f64, f16, bf16 };
-
 // One function an instruction set in this build.
-#define ONEREAD_DECLARE_TABLE(isa)   \
-  namespace isa {                    \
-  const Kernels& table(ElementType); \
+#define ONEREAD_DECLARE_TABLE(isa)                    \
+  namespace isa {                                     \
+  const Kernels& table(ElementType);                  \
+  const TextbookKernels& textbook_table(ElementType); \
   }
 ONEREAD_DECLARE_TABLE(scalar)    // vectors of one element
 ONEREAD_DECLARE_TABLE(counting)  // every access counted: see count.hpp

@@ -23,7 +23,10 @@ template <class C>
 class LikeliestRows {
  public:
   LikeliestRows(const Request& request, const Layout& layout, const Plan& plan, const Outputs& out)
-      : request_(request), rows_(request, layout, plan), table_(*rows_.table.textbook), out_(out) {
+      : request_(request),
+        rows_(request, layout, plan),
+        table_(rows_.table.textbook(plan.element)),
+        out_(out) {
     bool unfused = request.textbook.ends_with("_unfused");
     for (int t = 0; t < plan.threads; t++)
       workers_.emplace_back(request.top_k, unfused ? rows_.vocab() * rows_.item() : 0);
@@ -78,7 +81,7 @@ void textbook(const Request& request, const Outputs& out) {
     // nothing to write
   } else if (request.y) {
     Rows rows(request, layout, plan);
-    auto softmax = softmax_of(*rows.table.textbook, request.textbook);
+    auto softmax = softmax_of(rows.table.textbook(plan.element), request.textbook);
     for_each_row(layout, plan, [&](size_t row, int) {
       softmax(rows.x(row), rows.y(row), layout.vocab, plan.streaming);
     });
