@@ -62,7 +62,8 @@ MUTANTS = (
         ("reduce",),
     ),
     Mutant(
-        "merge without the lower maximum", "state.hpp", "times(1 + low.r)", "times(low.r)",
+        "merge without the lower maximum", "state.hpp", "moved = factor * (1 + low.r)",
+        "moved = factor * low.r",
         ("reduce", "softmax"),
     ),
     Mutant(
