@@ -16,7 +16,7 @@ import oneread
 from oneread import BackendUnavailableError, DtypeError, KernelRecord, ShapeError
 from oneread.runtime import cpu
 
-KNOWN_ISAS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64")
+KNOWN_ISAS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64", "scalar")
 
 
 def run(code: str, **variables: str) -> str:
