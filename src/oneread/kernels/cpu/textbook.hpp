@@ -3,7 +3,7 @@
 //
 // x, y, m, d, u and p are the papers' names. Everything else is as in our own kernels, so that a
 // comparison is one of algorithms: the vectors, four of them in flight, the exponential, sums that
-// are folded into double, the product with 1 / d that rounds once, the masked tail.
+// are folded into double, the product with 1 / d, the masked tail.
 #pragma once
 
 #include "online.hpp"
@@ -45,13 +45,20 @@ struct Textbook {
     visit(v, j);
   }
 
+  // A number that the compiler does not know. Against a known bound GCC makes two instructions of
+  // what is the processor's maximum.
+  static int64_t unknown(int64_t n) {
+    asm("" : "+r"(n));
+    return n;
+  }
+
   // e^z for z <= 0, and 0 below the normal range. A numerator and d come times 2^headroom, so that
   // nothing on the way to a quotient is below the range before the quotient is.
   static constexpr int kHeadroom = K::headroom;
   struct Exp {
     ExpConstants<C> constants;
     Scale<C> scaled, plain;
-    Exp() { scaled.set({0, -kHeadroom}, {}), plain.set({}, {}); }
+    Exp() { scaled.set({0, unknown(-kHeadroom)}, {}), plain.set({0, unknown(0)}, {}); }
     ONEREAD_INLINE F operator()(F z) const { return exponential<C, false>(z, scaled, constants); }
     // e^z itself, which a sum is rescaled by.
     ONEREAD_INLINE F factor(F z) const { return exponential<C, false>(z, plain, constants); }
@@ -61,9 +68,9 @@ struct Textbook {
   struct AnyExp {
     ExpConstants<C> constants;
     Scale<C> scale;
-    AnyExp() { scale.set({0, 1}, {}); }
+    F top = V::set((C)((K::bias + unknown(2)) * kLn2));
+    AnyExp() { scale.set({0, unknown(1)}, {}); }
     ONEREAD_INLINE F operator()(F x) const {
-      F top = V::set((C)((K::bias + 2) * kLn2));
       return exponential<C, false>(V::lo(top, x), scale, constants) * V::set(2);
     }
   };
@@ -91,16 +98,8 @@ struct Textbook {
     }
   };
 
-  // What a number is multiplied by to be divided by d.
-  using Factor = typename Output<E>::Factor;
-  static Factor over(double d) {
-    if (!__builtin_isfinite(d)) return Factor({1 / d, 0});
-    int power;
-    double f = __builtin_frexp(d, &power);
-    return Factor(divided({1, -power}, f));
-  }
-
-  // Algorithm 1.
+  // Algorithm 1. d has the whole range of numbers, and its inverse must not be flushed: it comes as
+  // a number near 1 and powers of two.
   static void naive(const void* x, void* y, size_t n, bool streaming) {
     const AnyExp exp;
     Sum d;
@@ -108,9 +107,13 @@ struct Textbook {
       for (int u = 0; u < U; u++) d.lane[u] = d.lane[u] + exp(v[u]);
       d.end_block();
     });
-    const auto over_d = over(d.total());
+    int power = 0;
+    double sum = d.total(), f = __builtin_isfinite(sum) ? __builtin_frexp(sum, &power) : sum;
+    const F inverse = V::set((C)(1 / f));
+    const F first = V::set((C)__builtin_ldexp(1, -power / 2));
+    const F second = V::set((C)__builtin_ldexp(1, -power - -power / 2));
     Output<E>::transform((const E*)x, (E*)y, n, streaming, [&](F v) __attribute__((always_inline)) {
-      return over_d(exp(v)) * over_d.second;
+      return exp(v) * first * inverse * second;
     });
   }
 
@@ -127,11 +130,9 @@ struct Textbook {
   static ONEREAD_INLINE void divide(const void* x, void* y, size_t n, bool streaming, C m,
                                     double d) {
     const Exp exp;
-    const F vm = V::set(m);
-    const auto over_d = over(d);
-    Output<E>::transform((const E*)x, (E*)y, n, streaming, [&](F v) __attribute__((always_inline)) {
-      return over_d(exp(v - vm)) * over_d.second;
-    });
+    const F vm = V::set(m), over_d = V::set((C)(1 / d));
+    Output<E>::transform((const E*)x, (E*)y, n, streaming,
+                         [&](F v) __attribute__((always_inline)) { return exp(v - vm) * over_d; });
   }
 
   // Algorithm 2.
@@ -195,8 +196,8 @@ struct Textbook {
   struct Extended {
     F mantissa, exponent;
   };
-  static ONEREAD_INLINE Extended extended_exp(F x, const ExpConstants<C>& constants) {
-    x = V::hi(V::set(-kMostExponent * (C)kLn2), x);  // a NaN in x is kept
+  static ONEREAD_INLINE Extended extended_exp(F x, F least, const ExpConstants<C>& constants) {
+    x = V::hi(least, x);  // a NaN in x is kept
     F n = V::fma(x, V::set((C)kLog2e), V::set(K::round)) - V::set(K::round);
     F high = V::set(K::ln2_high), p = n * high;
     F r = V::fma(n, V::set(-K::ln2_low), (x - p) - V::product_error(n, high, p));
@@ -212,6 +213,7 @@ struct Textbook {
   // The two-pass algorithm. NaN also where no column is within 2^(+-kMostExponent).
   static void two_pass(const void* x, void* y, size_t n, bool streaming) {
     const ExpConstants<C> constants;
+    const F least = V::set((C)((double)unknown((int64_t)-kMostExponent) * kLn2));
     F top = V::set(-kMostExponent), top_folded = top;
     Sum d;
     auto merge = [&]() __attribute__((always_inline)) {
@@ -222,7 +224,7 @@ struct Textbook {
     };
     sweep((const E*)x, n, [&](const F* v, size_t) __attribute__((always_inline)) {
       Extended e[U];
-      for (int u = 0; u < U; u++) e[u] = extended_exp(v[u], constants);
+      for (int u = 0; u < U; u++) e[u] = extended_exp(v[u], least, constants);
       F top_before = top;
       top = V::hi(V::hi(V::hi(e[0].exponent, e[1].exponent), V::hi(e[2].exponent, e[3].exponent)),
                   top);
@@ -239,10 +241,10 @@ struct Textbook {
     top = V::set(top_row);
     merge();
     bool outside = !(top_row > -kMostExponent && top_row < kMostExponent);
-    const auto over_d = over(outside ? __builtin_nan("") : d.folded.total());
+    const F over_d = V::set((C)(1 / (outside ? __builtin_nan("") : d.folded.total())));
     Output<E>::transform((const E*)x, (E*)y, n, streaming, [&](F v) __attribute__((always_inline)) {
-      Extended e = extended_exp(v, constants);
-      return over_d(e.mantissa * power_of_two(e.exponent - top, kHeadroom)) * over_d.second;
+      Extended e = extended_exp(v, least, constants);
+      return e.mantissa * power_of_two(e.exponent - top, kHeadroom) * over_d;
     });
   }
 
@@ -276,8 +278,8 @@ struct Textbook {
     // Lines 17 to 19: v_i = e^(u_i - m) / d.
     void divide(C m, double d) {
       const Exp exp;
-      const auto over_d = over(d);
-      for (size_t i = 0; i < k; i++) u[i] = (over_d(exp(V::set(u[i] - m))) * over_d.second)[0];
+      const F over_d = V::set((C)(1 / d));
+      for (size_t i = 0; i < k; i++) u[i] = (exp(V::set(u[i] - m)) * over_d)[0];
     }
   };
 
