@@ -23,8 +23,9 @@ KERNELS = ROOT / "src/oneread/kernels/cpu"
 TESTS = ROOT / "tests/cpp"
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 QUIET = ["-w", "-Wno-psabi"]
-DRIVERS = ("isa_pick", "layout", "plan", "pool", "reduce", "softmax", "stage")
-ISAS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
+COUNTED = ("reduce", "softmax", "stage", "textbook")  # drivers that have a second build
+DRIVERS = ("count", "isa_pick", "layout", "plan", "pool", "textbook_plan", *COUNTED)
+ISAS = ("x86_64_v2", "x86_64_v3", "x86_64_v4", "scalar", "counting")
 TESTED = "x86_64_v3"  # mutants of vector code are compiled for this one alone
 SECONDS = 120
 
@@ -39,10 +40,14 @@ class Mutant(NamedTuple):
     rebuilt: tuple[str, ...]
 
 
-VECTOR = (TESTED,)
+VECTOR = (f"isa-{TESTED}", f"textbook_isa-{TESTED}")
 MUTANTS = (
     Mutant("no rescale", "online.hpp", "    folded.multiply(factor);\n", "", VECTOR),
     Mutant("lost tail", "online.hpp", "i < n; i += W, u++)", "i + W <= n; i += W, u++)", VECTOR),
+    Mutant(
+        "no rescale in the textbook", "textbook.hpp", "d.lane[u], rescale, exp(v[u] - m)",
+        "d.lane[u], V::set(1), exp(v[u] - m)", VECTOR,
+    ),
     Mutant("maximum in the sum", "online.hpp", "    x = smaller;\n", "", VECTOR),
     Mutant(
         "hidden NaN", "exp.hpp", "x = V::hi(scale.low, x);", "x = V::hi(x, scale.low);", VECTOR
@@ -57,7 +62,8 @@ MUTANTS = (
         ("reduce",),
     ),
     Mutant(
-        "merge without the lower maximum", "state.hpp", "times(1 + low.r)", "times(low.r)",
+        "merge without the lower maximum", "state.hpp", "moved = factor * (1 + low.r)",
+        "moved = factor * low.r",
         ("reduce", "softmax"),
     ),
     Mutant(
@@ -84,11 +90,16 @@ def compiler() -> list[str]:
 def compile_object(command: list[str], name: str, sources: Path, to: Path) -> Path:
     """Compile one object of the test program from the kernels in `sources`."""
     flags = [*FLAGS, *QUIET, f"-I{sources}"]
-    if name in ISAS:
-        level = name.replace("x86_64_", "x86-64-")
-        flags += [f"-DONEREAD_ISA={name}", f"-march={level}"]
-    folder = TESTS if (TESTS / f"{name}.cpp").exists() else sources
-    source = folder / ("isa.cpp" if name in ISAS else f"{name}.cpp")
+    stem, _, isa = name.partition("-")
+    if isa in ISAS:
+        level = isa.replace("x86_64_", "x86-64-") if isa.startswith("x86") else "x86-64-v2"
+        flags += [f"-DONEREAD_ISA={isa}", f"-march={level}"]
+    if isa == "scalar":
+        flags.append("-DONEREAD_SCALAR")
+    if isa in ("counting", "counted"):
+        flags.append("-DONEREAD_COUNTING")
+    folder = TESTS if (TESTS / f"{stem}.cpp").exists() else sources
+    source = folder / f"{stem}.cpp"
     subprocess.run([*command, *flags, "-c", source, "-o", to / f"{name}.o"], check=True)
     return to / f"{name}.o"
 
@@ -119,7 +130,9 @@ def survives(mutant: Mutant, command: list[str], objects: dict[str, Path], scrat
 def main() -> int:
     """Build everything once, then each mutant; return how many survived."""
     command, start = compiler(), time.monotonic()
-    names = [*DRIVERS, *ISAS, *(path.stem for path in TESTS.glob("*.cpp"))]
+    again = [f"{driver}-counted" for driver in COUNTED]
+    again += [f"{part}-{isa}" for part in ("isa", "textbook_isa") for isa in ISAS]
+    names = [*DRIVERS, *again, *(path.stem for path in TESTS.glob("*.cpp"))]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         scratch = Path(folder)
         built = pool.map(lambda name: compile_object(command, name, KERNELS, scratch), names)

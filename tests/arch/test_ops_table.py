@@ -62,7 +62,7 @@ def test_bound_in_the_docs_is_that_of_the_table(spec: OpSpec) -> None:
 @each_kernel
 def test_kernel_is_in_the_docs(kernel: KernelSpec) -> None:
     cells = f'| `{kernel.name}` | `{kernel.op}` | `"{kernel.algorithm}"` |'
-    row = f"{cells} {kernel.loads}, {kernel.stores} |"
+    row = f"{cells} {kernel.reads} | {kernel.loads}, {kernel.stores} |"
     assert row in text_of("docs/forcing-a-kernel.md")
 
 

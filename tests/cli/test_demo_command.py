@@ -56,7 +56,7 @@ def test_statistics_are_within_their_bound(story: dict[str, Any]) -> None:
 
 
 def test_kernel_is_named(story: dict[str, Any]) -> None:
-    assert story["kernel"]["name"] == "online_read"
+    assert story["kernel"]["name"] == "lazy_read"
 
 
 def test_three_rows_are_shown(story: dict[str, Any]) -> None:

@@ -153,7 +153,7 @@ def test_table_names_the_place_of_rows_of_several_axes(tmp_path: Path) -> None:
 def test_summary_names_the_kernel_on_standard_error(npy: Path) -> None:
     line = run(npy).stderr
     assert line.startswith("6 rows, 960 B in ")
-    assert "online_read" in line
+    assert "lazy_read" in line
 
 
 def test_no_colour_and_no_bar_where_there_is_no_terminal(npy: Path) -> None:

@@ -86,7 +86,7 @@ def test_row_of_more_than_2_to_the_31_columns_is_read(fresh: Callable[..., Any])
     assert said["rank"] == [0, 1, 2, 3, 4, 2**31 + 3, 5, 2**31 + 4]
     truth = np.subtract(said["logits"], said["truth"])
     assert max_ulp_error(np.float32(said["selected"]), truth) <= OPS["read"].max_ulp
-    assert said["ran"] == ["online_read", "rows", 33]
+    assert said["ran"] == ["lazy_read", "rows", 33]
     assert said["grown"] < 64 << 20
 
 

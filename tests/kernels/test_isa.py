@@ -119,7 +119,12 @@ def test_isa_that_the_machine_lacks_is_an_error(monkeypatch: pytest.MonkeyPatch)
     assert "cannot run" in str(refused.value.__cause__)
 
 
+def test_scalar_is_there_for_those_who_ask_and_comes_last() -> None:
+    assert cpu.native.compiled_isas()[-1] == SUPPORTED[-1] == "scalar"
+    assert len(SUPPORTED) > 1
+
+
 def test_isa_is_known_by_the_names_in_the_docs() -> None:
-    assert set(cpu.native.compiled_isas()) <= {*X86, "aarch64"}
+    assert set(cpu.native.compiled_isas()) <= {*X86, "aarch64", "scalar"}
     assert set(SUPPORTED) <= set(cpu.native.compiled_isas())
     assert cpu.native.isa() in SUPPORTED

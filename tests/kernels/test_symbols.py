@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src/oneread/kernels/cpu/isa.cpp"
+SOURCES = [ROOT / "src/oneread/kernels/cpu" / name for name in ("isa.cpp", "textbook_isa.cpp")]
 CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-X86 = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
+X86 = ("x86_64_v2", "x86_64_v3", "x86_64_v4", "scalar")
 
 Objects = dict[str, Path]
 
@@ -56,10 +56,12 @@ def flags(namespace: str) -> list[str]:
         r"set\(optimise (.+)\)",
         r"set\(arithmetic (.+)\)",
         rf"oneread_isa\({namespace} (.+)\)",
+        r"set\(least (-.+)\)",
     ):
         match = re.search(pattern, CMAKE)
         assert match, f"CMakeLists.txt no longer has {pattern}"
         found += match[1].split()
+    found = [found[-1] if flag == "${least}" else flag for flag in found[:-1]]
     return ["-std=c++20", "-fPIC", "-DNDEBUG", f"-DONEREAD_ISA={namespace}", *found]
 
 
@@ -69,10 +71,13 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Objects:
     folder, command = tmp_path_factory.mktemp("objects"), compiler()
 
     def compiled(namespace: str) -> Path:
+        parts = [folder / f"{namespace}-{source.stem}.o" for source in SOURCES]
+        for source, part in zip(SOURCES, parts, strict=True):
+            subprocess.run(
+                [*command, *flags(namespace), "-w", "-c", source, "-o", part], check=True
+            )
         made = folder / f"{namespace}.o"
-        subprocess.run(
-            [*command, *flags(namespace), "-w", "-c", str(SOURCE), "-o", str(made)], check=True
-        )
+        subprocess.run([*command, "-r", "-nostdlib", *parts, "-o", made], check=True)
         return made
 
     with ThreadPoolExecutor(2) as pool:
@@ -157,6 +162,16 @@ def test_hot_loop_uses_the_widest_registers_and_fuses(
     store = re.compile(rf"vmov(ups|dqu\d*)\s+%{registers}\d+,.*\(")
     stores = [line for line in loop if store.match(line)]
     assert len(stores) >= 4
+
+
+@needs_objdump
+def test_scalar_code_computes_one_element_at_a_time(objects: Objects) -> None:
+    wanted = re.compile(r"Textbook<(float|double)>|Online<(float|double), ")
+    code = disassembled(objects["scalar"], lambda name: bool(wanted.search(name)))
+    instructions = [text for function in code.values() for _, text in function]
+    assert sum(text.startswith("mulss") for text in instructions) > 100
+    packed = re.compile(r"(add|sub|mul|div|max|min)p[sd]\b")
+    assert [text for text in instructions if packed.match(text)] == []
 
 
 @needs_objdump

@@ -72,8 +72,8 @@ def test_last_kernel_is_that_of_the_calling_thread() -> None:
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    assert seen == [None, "online_logsumexp"]
-    assert oneread.last_kernel().name == "online_softmax"
+    assert seen == [None, "lazy_logsumexp"]
+    assert oneread.last_kernel().name == "lazy_softmax"
 
 
 def longest_pause(call: Callable[[], Any]) -> float:

@@ -186,7 +186,7 @@ def test_promise_or_kernel_that_is_no_text_is_refused(op: Op, name: str, value: 
 
 @each_op
 def test_unknown_kernel_is_refused_with_the_names(op: Op) -> None:
-    with pytest.raises(ShapeError, match=r"kernel is 'fast'; .*(online|radix)"):
+    with pytest.raises(ShapeError, match=r"kernel is 'fast'; .*(lazy|radix)"):
         op(logits(2, 3), kernel="fast")
 
 
@@ -200,10 +200,10 @@ def test_forced_kernel_runs() -> None:
         assert_same(top, oneread.top_k(x, 7))
     for name, op in OPS.items():
         if name != "top_k":
-            op(x, kernel="online")
+            op(x, kernel="lazy")
             last = oneread.last_kernel()
             assert last is not None
-            assert last.name == f"online_{name}"
+            assert last.name == f"lazy_{name}"
 
 
 # Output types

@@ -22,18 +22,18 @@ def ops(
         for spec in OPS.values():
             say(json.dumps(dataclasses.asdict(spec)))
         return
-    say(styled(f"{'op':<13} {'kernel':<21} {'loads':>5} {'stores':>6} {'ulp':>4}  outputs", "bold"))
+    head = f"{'op, kernels':<30} {'reads':>5} {'loads':>5} {'stores':>6} {'ulp':>4}  outputs"
+    say(styled(head, "bold"))
     for spec in OPS.values():
-        for i, kernel in enumerate(spec.kernels):
-            name, ulp, outputs = ("", "", "")
-            if i == 0:
-                name, ulp, outputs = spec.name, str(spec.max_ulp), _fold(spec.outputs)
-            line = f"{name:<13} {kernel.name:<21} {kernel.loads:>5} {kernel.stores:>6} {ulp:>4}"
-            say(f"{line}  {outputs}".rstrip())
+        say(f"{spec.name:<49} {spec.max_ulp:>4}  {_fold(spec.outputs)}")
         for output, bound in spec.wider:
-            say(f"{'':<48} {bound:>4}  {output}")
-    say("loads, stores: accesses an element; ulp: largest error beyond twice that of the")
-    say("plain formula; radix_top_k loads 7 times in float64")
+            say(f"{'':<49} {bound:>4}  {output}")
+        for kernel in spec.kernels:
+            accesses = f"{kernel.reads:>5} {kernel.loads:>5} {kernel.stores:>6}"
+            say(f"  {kernel.name:<28} {accesses}")
+    say("loads, stores: accesses an element, of x, y and scratch; reads: loads of x that")
+    say("are in no innermost cache; radix_top_k reads 7 times in float64; ulp: largest")
+    say("error beyond twice that of the plain formula")
 
 
 def _fold(names: tuple[str, ...]) -> str:

@@ -90,7 +90,7 @@ class Call:
 
     __slots__ = (
         "axes", "backend", "dtype", "flat", "kernel", "length", "lengths", "op", "reads", "rows",
-        "shape", "source", "temperature", "threads", "view", "where",
+        "shape", "source", "temperature", "textbook", "threads", "view", "where",
     )  # fmt: skip
 
     def __init__(self, op: str, source: Source, axis: Any, options: Options = DEFAULTS) -> None:
@@ -106,6 +106,8 @@ class Call:
         self.lengths: NDArray[Any] | None = None
         self.temperature: float | NDArray[Any] | None = None
         self.kernel = 0
+        #: Algorithm of the textbooks to run in place of ours, or none.
+        self.textbook = ""
         if options is not DEFAULTS:
             self._set(options)
 
@@ -129,7 +131,7 @@ class Call:
         if threads is not None:
             self.threads = cpu.check_threads(threads)
         if kernel is not None:
-            self.kernel = _kernel_code(self.op, kernel)
+            self._set_kernel(kernel)
         check_workspace(workspace)
         _check_deterministic(deterministic)
 
@@ -138,9 +140,34 @@ class Call:
         call = Call.__new__(Call)
         call._take(source)
         call.op, call.flat, call.axes, call.kernel = self.op, self.flat, self.axes, 0
-        call.rows, call.length = self.rows, self.length
+        call.rows, call.length, call.textbook = self.rows, self.length, ""
         call.where = call.lengths = call.temperature = None
         return call
+
+    def _set_kernel(self, kernel: Any) -> None:
+        specs = {spec.algorithm: spec for spec in OPS[self.op].kernels}
+        if not isinstance(kernel, str) or kernel not in specs:
+            wrong = ShapeError if isinstance(kernel, str) else DtypeError
+            names = ", ".join(map(repr, specs))
+            raise wrong(f"kernel is {kernel!r}; {self.op} has {names}, or None")
+        if specs[kernel].textbook:
+            self.textbook = kernel
+            self._check_textbook()
+        elif self.op == "top_k":
+            self.kernel = list(specs).index(kernel) + 1
+
+    def _check_textbook(self) -> None:
+        """Raise for what the textbook algorithms lack."""
+        for name in ("where", "lengths", "temperature"):
+            if getattr(self, name) is not None:
+                raise ShapeError(
+                    f"{name} is given with kernel={self.textbook!r}, an algorithm of the textbooks,"
+                    f" which has none: leave it None, or kernel"
+                )
+        if self.dtype not in FLOAT_DTYPES:
+            raise DtypeError(
+                f"x holds {self.dtype}; kernel={self.textbook!r} takes {', '.join(FLOAT_DTYPES)}"
+            )
 
     @property
     def memory(self) -> NDArray[Any]:
@@ -329,11 +356,3 @@ def columns(call: Call, select: Any) -> tuple[NDArray[Any], tuple[int, ...]]:
     array = integers(select, "select")
     call.reads.append(("select", array))
     return per_row_or_more(call.rows, array, "select", "int64")
-
-
-def _kernel_code(op: str, kernel: Any) -> int:
-    names = [spec.algorithm for spec in OPS[op].kernels]
-    if not isinstance(kernel, str) or kernel not in names:
-        wrong = ShapeError if isinstance(kernel, str) else DtypeError
-        raise wrong(f"kernel is {kernel!r}; {op} has {', '.join(map(repr, names))}, or None")
-    return names.index(kernel) + 1 if len(names) > 1 else 0

@@ -64,15 +64,19 @@ class KernelInfo:
     op: str
     algorithm: str
     """Value of ``kernel=`` that forces it."""
+    reads: int
+    """Loads an element of x that find it in no innermost cache."""
     loads: int
-    """Loads an element."""
+    """Loads an element, of x, y and scratch."""
     stores: int
-    """Stores an element."""
+    """Stores an element, of y and scratch."""
     isas: tuple[str, ...]
     """Instruction sets that it is compiled for and that this machine can run, best first."""
     device: str
     source: str
     """Where the algorithm comes from."""
+    textbook: bool
+    """Whether it is an algorithm of the textbooks, there to be compared with."""
 
 
 def kernels() -> tuple[KernelInfo, ...]:
@@ -91,7 +95,9 @@ def kernels() -> tuple[KernelInfo, ...]:
     """
     isas = cpu.native.supported_isas()
     return tuple(
-        KernelInfo(k.name, k.op, k.algorithm, k.loads, k.stores, isas, "cpu", k.source)
+        KernelInfo(
+            k.name, k.op, k.algorithm, k.reads, k.loads, k.stores, isas, "cpu", k.source, k.textbook
+        )
         for spec in OPS.values()
         for k in spec.kernels
     )
@@ -125,15 +131,16 @@ def explain(x: Any, op: Any = "softmax", **options: Any) -> Explanation:
 
     Notes
     -----
-    Bytes are the loads and stores an element of `kernels()` times the sizes of the elements.
-    A second load of a row that fits in cache costs less than its bytes say.
+    Bytes are those of x times the reads of `kernels()`, 2 where softmax gathers or converts its
+    rows, and those of the outputs. A second read of a row that fits in a cache costs less than its
+    bytes say.
 
     Examples
     --------
     >>> import numpy as np, oneread
     >>> plan = oneread.explain(np.zeros((2, 1000), np.float32), "logsumexp")
     >>> plan.kernel, plan.read_bytes, plan.written_bytes
-    ('online_logsumexp', 8000, 8)
+    ('lazy_logsumexp', 8000, 8)
     """
     name = _named(op)
     return _explained(name, source_of(x), _bound(name, x, options))
@@ -217,10 +224,13 @@ def _native_plan(call: Call, plan: Plan, out: Any) -> KernelRecord:
             y = (_ADDRESS, dtype, call.memory.shape, _fresh_strides(call, dtype))
         else:
             y = row_output(call, dtype, out).operand
-    record = cpu.native.plan(
-        call.operand, y, call.axes, call.op, call.where, call.lengths, call.temperature,
-        plan.top_k, call.threads, call.kernel, out is None,
-    )  # fmt: skip
+    try:
+        record = cpu.native.plan(
+            call.operand, y, call.axes, call.op, call.where, call.lengths, call.temperature,
+            plan.top_k, call.threads, call.kernel, out is None, call.textbook,
+        )  # fmt: skip
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
     return KernelRecord(*record)
 
 
@@ -246,14 +256,15 @@ def _explained(op: str, source: Source, arguments: dict[str, Any]) -> Explanatio
         record = replace(record, layout="staged")
     spec = next(k for k in OPS[op].kernels if k.name == record.name)
     count = math.prod(call.shape)
-    read = spec.loads * count * STORAGE[call.dtype].itemsize
+    # Exponentials of staged rows are kept nowhere, but computed again.
+    again = record.layout == "staged" and "y" in plan.slots
+    reads = max(spec.reads, 2 if again else 1)
+    read = reads * count * STORAGE[call.dtype].itemsize
     if call.where is not None:
-        read += spec.loads * count
+        read += reads * count
     written = sum(
-        (max(spec.stores, 1) if name == "y" else 1)
-        * math.prod(slot.shape) * STORAGE[slot.dtype].itemsize
-        for name, slot in plan.slots.items()
-    )  # fmt: skip
+        math.prod(slot.shape) * STORAGE[slot.dtype].itemsize for slot in plan.slots.values()
+    )
     rate = _copy_gbs(min(max(read + written, _COPY_BYTES[0]), _COPY_BYTES[1]), record.threads)
     return Explanation(
         op, record.name, record.isa, call.dtype, call.shape, record.layout, record.threads,

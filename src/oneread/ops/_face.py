@@ -125,8 +125,21 @@ def run_reduce(call: Call, plan: Plan, out: Any) -> Any:
     return out if isinstance(out, result) else result(**made)
 
 
+def run_textbook(call: Call, y: Any, fresh: bool, indices: Any = None, scores: Any = None) -> None:
+    """Run an algorithm of the textbooks: into `y`, or into indices and probabilities."""
+    try:
+        cpu.native.textbook(
+            call.operand, call.axes, call.threads, call.op, call.textbook, y, indices, scores, fresh
+        )
+    except ValueError as error:  # rows that cannot be read in place, too large a k
+        raise ShapeError(str(error)) from None
+
+
 def _reduce(call: Call, plan: Plan, memory: dict[str, NDArray[Any]]) -> None:
     written = {slot.field: operand(slot, memory[name]) for name, slot in plan.slots.items()}
+    if call.textbook:
+        run_textbook(call, None, False, written["indices"], written["scores"])
+        return
     try:
         cpu.native.reduce(
             call.operand, call.axes, call.where, call.lengths, call.temperature, call.threads,

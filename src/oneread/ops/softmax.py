@@ -11,7 +11,7 @@ import numpy as np
 
 from oneread.backends import find
 from oneread.ops._arguments import Call, float_dtype, options_of
-from oneread.ops._face import Op, Plan, run_op
+from oneread.ops._face import Op, Plan, run_op, run_textbook
 from oneread.ops._output import Slot, row_output
 from oneread.runtime import cpu
 
@@ -60,8 +60,10 @@ def softmax(
         A call on a CPU takes none.
     threads : int, optional
         At least 1, at most 256 are used; default `get_threads()`.
-    kernel : {'online'}, optional
-        Which algorithm to run. None chooses.
+    kernel : {'lazy', 'naive', 'safe', 'online', 'two_pass'}, optional
+        Which algorithm to run. None chooses ``lazy``, our own. The others are those of the
+        textbooks [1]_ [2]_, to be compared with: they take floats side by side along the axis,
+        and neither masks, temperatures nor another dtype.
     deterministic : {'run', 'batch'}, optional
         Both hold on a CPU: a row's bits depend on that row alone.
 
@@ -84,17 +86,23 @@ def softmax(
     Notes
     -----
     ``y = exp((x - m) / temperature) / d`` with m the row's maximum and d the sum of the
-    exponentials [1]_. 2 loads and 1 store an element. 16-bit input is computed and summed in
-    float32. Maximum error 8 ulp beyond twice that of the plain formula, for rows of up to
-    2,000,000 columns; results below the normal range may be 0.
+    exponentials [1]_. Each element of `x` is read once; its exponential is kept, in scratch or in
+    `out`, until it can be divided. 16-bit input is computed and summed in float32. Maximum error
+    8 ulp beyond twice that of the plain formula, for rows of up to 2,000,000 columns; results below
+    the normal range may be 0.
 
     A row of -inf only, a row with +inf and a row with NaN are NaN; single -inf entries are exact
     zeros. An empty axis gives an empty result, a number without axes 1.0.
 
+    ``naive`` subtracts no maximum: where exp(x) overflows it gives NaN or 0, and where all of
+    them vanish NaN. ``two_pass`` gives NaN for a row without a logit within 2,900,000 of 0
+    (float64: 740,000,000).
+
     References
     ----------
     .. [1] M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018,
-       Algorithm 3.
+       Algorithms 1 to 3.
+    .. [2] M. Dukhan, A. Ablavatski, "The two-pass softmax algorithm", 2020.
 
     Examples
     --------
@@ -235,10 +243,13 @@ def run(call: Call, plan: Plan, out: Any) -> Any:
     """Write the probabilities of each row, or their logarithms."""
     dtype = plan.slots["y"].dtype
     y = row_output(call, dtype, out)
-    cpu.native.softmax(
-        call.operand, y.operand, call.axes, call.op == "log_softmax", call.where, call.lengths,
-        call.temperature, call.threads, out is None,
-    )  # fmt: skip
+    if call.textbook:
+        run_textbook(call, y.operand, out is None)
+    else:
+        cpu.native.softmax(
+            call.operand, y.operand, call.axes, call.op == "log_softmax", call.where, call.lengths,
+            call.temperature, call.threads, out is None,
+        )  # fmt: skip
     if out is not None:
         call.backend.written(out)
         return out

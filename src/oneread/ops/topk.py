@@ -139,7 +139,13 @@ def softmax_topk(
         float64; logits keep the input's.
     out : tuple of arrays, optional
         Where to write values, indices and, if asked for, lse.
-    workspace, threads, kernel, deterministic : optional
+    workspace, threads : optional
+        As in `softmax`.
+    kernel : {'lazy', 'safe_unfused', 'online_unfused', 'safe_fused', 'online_fused'}, optional
+        Which algorithm to run. None chooses ``lazy``, our own. The others are those of the
+        textbooks, to be compared with, and take what those of `softmax` take, k up to 2,048,
+        ``kind='prob'`` and no `renormalize` or `return_lse`.
+    deterministic : {'run', 'batch'}, optional
         As in `softmax`.
 
     Returns
@@ -153,7 +159,8 @@ def softmax_topk(
     AxisError, DtypeError, BackendUnavailableError
         As in `top_k`.
     ShapeError
-        As in `top_k`, if `kind` is none of the three, or if logits shall be renormalised.
+        As in `top_k`, if `kind` is none of the three, if logits shall be renormalised, or if
+        `kernel` cannot do what is asked.
 
     Notes
     -----
@@ -162,7 +169,8 @@ def softmax_topk(
     Maximum error 8 ulp beyond twice that of the plain formula.
 
     In a row of -inf only, with +inf or with NaN the probabilities are NaN; the indices are those
-    of `top_k`.
+    of `top_k`. The unfused kernels rank the probabilities that they have stored, so that logits
+    of one rounded probability are ordered by column.
 
     References
     ----------
@@ -205,6 +213,11 @@ def plan_softmax_topk(
     check_axes(call)
     k = check_k(k, call.length)
     code = kind_code(kind, renormalize)
+    if call.textbook and (code != PROB or return_lse):
+        raise ShapeError(
+            f"kernel={call.textbook!r} gives probabilities over the whole row alone: kind='prob' "
+            "without renormalize and return_lse is allowed"
+        )
     name = float_dtype(dtype, call.statistic)
     if code:
         values = top(call, "scores", k, name)

@@ -6,6 +6,7 @@ Axes are non-negative and ascending. `rows` below is the product of the axes tha
 The functions check what could reach memory out of bounds; everything else is the caller's duty.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Operand: TypeAlias = Any
@@ -76,8 +77,41 @@ def plan(
     threads: int,
     kernel: int,
     fresh: bool,
+    textbook: str,
 ) -> tuple[str, str, str, str, int, int, str, str, int]:
-    """Say what `last_kernel` would say, without running anything."""
+    """Say what `last_kernel` would say, without running anything.
+
+    `textbook` is the algorithm that `textbook` would be given, or empty.
+    """
+
+def textbook(
+    x: Operand,
+    axes: tuple[int, ...],
+    threads: int,
+    op: str,
+    algorithm: str,
+    y: Operand | None,
+    indices: Operand | None,
+    scores: Operand | None,
+    fresh: bool,
+) -> None:
+    """Run an algorithm of the textbooks: softmax into `y`, softmax_topk into the other two.
+
+    Rows are read and written in place: ValueError, with what is allowed, where they cannot be, and
+    for a k beyond 2,048. `y`, `fresh` as in `softmax`; `indices` int64 (rows, k), `scores` (rows,
+    k) float32 or float64, contiguous.
+    """
+
+def count(call: Callable[[], Any]) -> tuple[Any, int, int, int, int, int, int, int]:
+    """Call a function and count the accesses of the ops that it runs in this thread.
+
+    Those run in their counted build, each on this thread alone. Returns the result, loads and
+    stores of elements of `x`, of `y` and of scratch, and the bytes of `x` that loads brought into
+    a modelled cache of 32 KiB (64 sets of 8 lines of 64 bytes, the least recently used goes). `x`
+    and `y` are the input and an output as long as it; scratch is all other memory that holds
+    numbers of the row, among it the maxima of blocks. Neither masks, smaller outputs nor registers
+    are counted. ValueError inside of another count.
+    """
 
 def last_kernel() -> tuple[str, str, str, str, int, int, str, str, int] | None:
     """Return the fields of `KernelRecord` up to `radix_rows` for this thread's last op."""

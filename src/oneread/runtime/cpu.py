@@ -157,7 +157,7 @@ def last_kernel() -> KernelRecord | None:
     >>> import numpy as np, oneread
     >>> y = oneread.softmax(np.zeros((2, 3), np.float32))
     >>> oneread.last_kernel().name
-    'online_softmax'
+    'lazy_softmax'
     """
     last = native.last_kernel()
     return None if last is None else KernelRecord(*last)

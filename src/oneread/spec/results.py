@@ -86,7 +86,7 @@ class KernelRecord:
     """Which kernel ran: its name, the code that was picked and how the rows were cut."""
 
     name: str
-    """Kernel, named ``<algorithm>_<op>``, for example ``online_softmax``."""
+    """Kernel, named ``<algorithm>_<op>``, for example ``lazy_softmax``."""
     isa: str
     """Instruction set of the code that ran, for example ``x86-64-v4``."""
     dtype: str

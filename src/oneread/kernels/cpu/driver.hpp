@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "count.hpp"
 #include "isa.hpp"
 #include "layout.hpp"
 #include "state.hpp"
@@ -29,6 +30,7 @@ struct Request {
   int threads = 1;
   Selection selection = Selection::any;  // forced
   size_t top_k = 0;
+  std::string textbook;  // algorithm of textbook.hpp to run in place of ours
 };
 
 // Outputs of `reduce`, all contiguous; null: not asked for.
@@ -89,11 +91,16 @@ struct Record {
 };
 
 Plan make_plan(const Request&, const Layout&);
+// Throws std::invalid_argument, with what is allowed, where the textbook algorithm cannot run.
+Plan make_textbook_plan(const Request&, const Layout&);
 Record make_record(const Request&, const Plan&);
 const std::optional<Record>& last_record();
 void set_last_record(Record);
 
+inline namespace ONEREAD_DRIVERS {
 void softmax(const Request&);
 void reduce(const Request&, const Outputs&);
+void textbook(const Request&, const Outputs&);
+}  // namespace ONEREAD_DRIVERS
 
 }  // namespace oneread

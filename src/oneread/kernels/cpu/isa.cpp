@@ -221,6 +221,7 @@ struct Entry {
       .collect = collect,
       .copy = Move::copy,
       .read = Move::read,
+      .textbook = textbook_table,
   };
 };
 

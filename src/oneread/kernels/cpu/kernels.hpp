@@ -110,6 +110,16 @@ struct SoftmaxRows {
 };
 
 inline constexpr size_t kLogRoom = 16;
+enum class ElementType { f32, f64, f16, bf16 };
+
+// The algorithms of the textbooks, for comparison: one contiguous row at a time (textbook.hpp).
+struct TextbookKernels {
+  using Softmax = void (*)(const void* x, void* y, size_t n, bool streaming);
+  // The k largest numbers or probabilities, in the compute type, and their columns; k > 0.
+  using TopK = void (*)(const void* x, size_t n, size_t k, void* values, int64_t* columns);
+  Softmax naive, safe, online, two_pass;
+  TopK top_k, safe_fused, online_fused;
+};
 
 struct Kernels {
   int width;     // elements in a vector of the compute type
@@ -168,15 +178,17 @@ struct Kernels {
   // Traffic without arithmetic, of `n` bytes: a multiple of 256, aligned to the vector.
   void (*copy)(const void* from, void* to, size_t n, bool streaming);
   uint32_t (*read)(const void* from, size_t n);
+  const TextbookKernels& (*textbook)(ElementType);
 };
 
-enum class ElementType { f32, f64, f16, bf16 };
-
 // One function an instruction set in this build.
-#define ONEREAD_DECLARE_TABLE(isa)   \
-  namespace isa {                    \
-  const Kernels& table(ElementType); \
+#define ONEREAD_DECLARE_TABLE(isa)                    \
+  namespace isa {                                     \
+  const Kernels& table(ElementType);                  \
+  const TextbookKernels& textbook_table(ElementType); \
   }
+ONEREAD_DECLARE_TABLE(scalar)    // vectors of one element
+ONEREAD_DECLARE_TABLE(counting)  // every access counted: see count.hpp
 #if defined(__x86_64__)
 ONEREAD_DECLARE_TABLE(x86_64_v2)
 ONEREAD_DECLARE_TABLE(x86_64_v3)

@@ -13,6 +13,12 @@ namespace nb = nanobind;
 
 namespace oneread {
 
+namespace counted {
+void softmax(const Request&);
+void reduce(const Request&, const Outputs&);
+void textbook(const Request&, const Outputs&);
+}  // namespace counted
+
 namespace {
 
 // A buffer that Python lends for as long as this lives.
@@ -129,6 +135,10 @@ struct Arguments {
       check(is_float(request.y->dtype), "the output must hold floats");
       check(request.y->shape == request.x.shape, "the output has another shape");
     }
+    if (Counting* counting = Counting::current()) {
+      request.threads = 1;
+      counting->watch(request.x, request.y ? &*request.y : nullptr);
+    }
     if (!where_.is_none()) {
       request.where = where.open(where_);
       check(request.where->dtype == DType::boolean, "where must be bool");
@@ -171,7 +181,7 @@ void py_softmax(nb::handle x, nb::handle y, const std::vector<int>& axes, bool l
   a.request.log = log;
   a.request.fresh = fresh;
   nb::gil_scoped_release release;
-  softmax(a.request);
+  (Counting::current() ? counted::softmax : plain::softmax)(a.request);
 }
 
 Selection selection_of(int kernel) {
@@ -253,7 +263,39 @@ void py_reduce(nb::handle x, const std::vector<int>& axes, nb::handle where, nb:
   }
   if (!k) out.indices = nullptr, out.scores = {}, out.values = nullptr;
   nb::gil_scoped_release release;
-  reduce(request, out);
+  (Counting::current() ? counted::reduce : plain::reduce)(request, out);
+}
+
+void py_textbook(nb::handle x, const std::vector<int>& axes, int threads, const std::string& op,
+                 const std::string& algorithm, nb::handle y, nb::handle indices, nb::handle scores,
+                 bool fresh) {
+  Arguments a(x, y, axes, nb::none(), nb::none(), nb::none(), threads);
+  a.request.op = op;
+  a.request.textbook = algorithm;
+  a.request.fresh = fresh;
+  Outputs out;
+  Buffer buffers[2];
+  if (y.is_none()) {
+    Operand columns = buffers[0].open(indices), values = buffers[1].open(scores);
+    check(columns.dtype == DType::i64 && !columns.shape.empty(), "indices must be int64 (rows, k)");
+    bool wide = values.dtype == DType::f64;
+    check(wide || values.dtype == DType::f32, "scores are float32 or float64");
+    size_t k = a.request.top_k = columns.shape.back();
+    out.indices = (int64_t*)contiguous(columns, a.rows * k, true, "indices: rows by k");
+    out.scores = {contiguous(values, a.rows * k, true, "scores: rows by k"), wide};
+    a.request.double_outputs = wide;
+  }
+  nb::gil_scoped_release release;
+  (Counting::current() ? counted::textbook : plain::textbook)(a.request, out);
+}
+
+// Call a Python function and count the accesses of the ops that it runs in this thread.
+nb::tuple py_count(nb::callable call) {
+  Counting counting;
+  nb::object result = call();
+  const Counts& c = counting.counts;
+  return nb::make_tuple(result, c.x_loads, c.x_stores, c.y_loads, c.y_stores, c.scratch_loads,
+                        c.scratch_stores, c.x_fetched_bytes);
 }
 
 nb::tuple as_tuple(const Record& r) {
@@ -263,7 +305,7 @@ nb::tuple as_tuple(const Record& r) {
 
 nb::tuple py_plan(nb::handle x, nb::handle y, const std::vector<int>& axes, const std::string& op,
                   nb::handle where, nb::handle lengths, nb::handle temperature, size_t top_k,
-                  int threads, int kernel, bool fresh) {
+                  int threads, int kernel, bool fresh, const std::string& textbook) {
   Arguments a(x, y, axes, where, lengths, temperature, threads);
   Request& request = a.request;
   request.op = op;
@@ -271,9 +313,11 @@ nb::tuple py_plan(nb::handle x, nb::handle y, const std::vector<int>& axes, cons
   request.selection = selection_of(kernel);
   request.top_k = top_k;
   request.fresh = fresh;
+  request.textbook = textbook;
   Layout layout(request.x, request.y ? &*request.y : nullptr,
                 request.where ? &*request.where : nullptr, axes);
-  return as_tuple(make_record(request, make_plan(request, layout)));
+  auto make = textbook.empty() ? make_plan : make_textbook_plan;
+  return as_tuple(make_record(request, make(request, layout)));
 }
 
 nb::object py_last_kernel() {
@@ -304,7 +348,10 @@ NB_MODULE(_native, m) {
         nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
         nb::arg().none(), nb::arg());
   m.def("plan", py_plan, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none(),
-        nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+        nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+  m.def("textbook", py_textbook, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+  m.def("count", py_count);
   m.def("last_kernel", py_last_kernel);
   m.def("compiled_isas", [] { return names(compiled_isas()); });
   m.def("supported_isas", [] { return names(supported_isas()); });

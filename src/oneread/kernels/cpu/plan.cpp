@@ -84,15 +84,15 @@ void choose_groups(const Request& request, const Layout& layout, size_t width, P
 }
 
 const char* kernel_name(const Request& request, const Plan& plan) {
-  if (request.op == "softmax") return "online_softmax";
-  if (request.op == "log_softmax") return "online_log_softmax";
-  if (request.op == "logsumexp") return "online_logsumexp";
-  if (request.op == "softmax_topk") return "online_softmax_topk";
+  if (request.op == "softmax") return "lazy_softmax";
+  if (request.op == "log_softmax") return "lazy_log_softmax";
+  if (request.op == "logsumexp") return "lazy_logsumexp";
+  if (request.op == "softmax_topk") return "lazy_softmax_topk";
   if (request.op == "top_k")
     return plan.selection == Selection::radix  ? "radix_top_k"
            : plan.selection == Selection::sort ? "sort_top_k"
                                                : "block_max_top_k";
-  return "online_read";
+  return "lazy_read";
 }
 
 }  // namespace

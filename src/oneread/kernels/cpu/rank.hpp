@@ -6,7 +6,7 @@
 
 #include "rows.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 // A column whose place is asked for. It may lie outside the row, when its logit is given.
 template <class C>
@@ -21,6 +21,7 @@ template <class C>
 size_t count_before_masked(const Rows& rows, size_t row, const Ranked<C>& of, const C* x, size_t at,
                            size_t n) {
   size_t count = 0;
+  count_loads(x, n);
   for (size_t i = 0; i < n; i++) {
     bool kept = rows.kept(row, at + i), left = (int64_t)(at + i) < of.column;
     if (of.kept) count += kept && (!(x[i] <= -(C)kInf) || left);
@@ -47,4 +48,4 @@ size_t count_before(const Rows& rows, size_t row, const Ranked<C>& of, const voi
          table.count_below(right, n - split, &of.logit, true);
 }
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

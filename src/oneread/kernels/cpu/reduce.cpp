@@ -7,7 +7,7 @@
 #include "rank.hpp"
 #include "reduce_room.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 namespace {
 
@@ -379,9 +379,11 @@ class Reduce {
     for (size_t i = 0; i < n; i += kBlock) {
       size_t m = std::min(kBlock, n - i);
       rows_.stage(row, at + i, m, w.buffer.get(), w.bytes.get());
-      for (size_t j = 0; j < m; j++)
+      for (size_t j = 0; j < m; j++) {
+        count_loads(&w.buffer[j], 1);
         if (w.buffer[j] == v || (std::isnan(v) && std::isnan(w.buffer[j])))
           return (int64_t)(at + i + j);
+      }
     }
     return 0;
   }
@@ -436,4 +438,4 @@ void reduce(const Request& request, const Outputs& out) {
   set_last_record(record);
 }
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

@@ -4,7 +4,7 @@
 #include "rank.hpp"
 #include "select.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 inline constexpr size_t kNowhere = SIZE_MAX;
 
@@ -42,4 +42,4 @@ struct ReduceRoom {
   size_t radix_rows = 0;         // that block maxima left to radix selection, for a NaN
 };
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

@@ -9,7 +9,7 @@
 #include "driver.hpp"
 #include "stage.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 // Rows that are gathered turn by turn, block by block, when they lie closer together than columns
 // do: a cache line that one row fetched still serves its neighbours.
@@ -79,8 +79,11 @@ class Rows {
   }
   template <class C>
   C element_at(size_t row, size_t column) const {
-    if (!plan_.staged && !request_.lengths && item() == sizeof(C))
-      return reinterpret_cast<const C*>(x(row))[column];
+    if (!plan_.staged && !request_.lengths && item() == sizeof(C)) {
+      const C* p = reinterpret_cast<const C*>(x(row)) + column;
+      count_loads(p, 1);
+      return *p;
+    }
     return kept(row, column) ? element<C>(columns_, x(row), column, half_) : -(C)kInf;
   }
   // The element's own bytes, in this machine's order; -inf of its (float) type where not kept.
@@ -105,6 +108,7 @@ inline void Rows::copy_element(size_t row, size_t column, char* to) const {
   size_t size = item();
   if (kept(row, column)) {
     const char* from = x(row) + columns_.offset(column);
+    count_strided_loads<char>(from, 0, 1);
     for (size_t i = 0; i < size; i++) to[i] = from[request_.x.swapped ? size - 1 - i : i];
     return;
   }
@@ -154,4 +158,4 @@ inline size_t rows_per_item(size_t rows, size_t vocab, int threads, size_t least
   return n < least ? least : n;
 }
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

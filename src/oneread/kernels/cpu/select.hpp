@@ -9,7 +9,7 @@
 
 #include "rows.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 // Numbers as unsigned keys: a larger key comes first. -0.0 and 0.0 are one key, NaN of either sign
 // is the largest one, and 0, below -inf's, is left for columns that are not kept.
@@ -145,6 +145,7 @@ void visit_keys(const Rows& rows, size_t row, C* buffer, void* bytes, bool maske
   for (size_t at = 0; at < length; at += kBlock) {
     size_t n = std::min(kBlock, length - at);
     rows.stage(row, at, n, buffer, bytes);
+    count_loads(buffer, n);
     for (size_t i = 0; i < n; i++) {
       bool out = masked && buffer[i] == -(C)kInf && !rows.kept(row, at + i);
       visit(out ? 0 : order_key(buffer[i]), at + i);
@@ -210,4 +211,4 @@ void select_by_radix(const Rows& rows, size_t row, size_t k, bool masked, C* buf
   }
 }
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

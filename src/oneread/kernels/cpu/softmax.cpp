@@ -4,7 +4,7 @@
 #include "pool.hpp"
 #include "rows.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 namespace {
 
@@ -377,4 +377,4 @@ void softmax(const Request& request) {
   set_last_record(make_record(request, plan));
 }
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

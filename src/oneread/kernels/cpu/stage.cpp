@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 namespace {
 
@@ -30,6 +30,8 @@ T load(const char* p, bool swapped) {
 // Copy strided elements of type T, converted to D, to `out`.
 template <class T, class D>
 void pick(const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
+  count_strided_loads<T>(p, stride, n);
+  count_stores(out, n);
   if (swapped)
     for (size_t i = 0; i < n; i++, p += stride) out[i] = (D)load<T>(p, true);
   else
@@ -40,6 +42,8 @@ template <class D>
 void pick(DType t, const char* p, ptrdiff_t stride, size_t n, bool swapped, D* out) {
   switch (t) {
     case DType::boolean:  // any byte but 0 is true
+      count_strided_loads<bool>(p, stride, n);
+      count_stores(out, n);
       for (size_t i = 0; i < n; i++, p += stride) out[i] = *p != 0;
       return;
     case DType::u8:
@@ -70,6 +74,8 @@ void pick(DType t, const char* p, ptrdiff_t stride, size_t n, bool swapped, D* o
 
 template <class T>
 void put(char* p, ptrdiff_t stride, size_t n, bool swapped, const T* in) {
+  count_loads(in, n);
+  count_strided_stores<T>(p, stride, n);
   for (size_t i = 0; i < n; i++, p += stride) {
     T v = swapped ? byteswap(in[i]) : in[i];
     std::memcpy(p, &v, sizeof v);
@@ -132,6 +138,7 @@ void gather(const Columns& columns, const char* row, size_t first, size_t n, C* 
         size_t m = std::min(length - i, (size_t)256);
         narrow_element.widen((const uint16_t*)contiguous + i, wide, m);
         for (size_t j = 0; j < m; j++) out[at + i + j] = wide[j];
+        count_stores(out + at + i, m);
       }
     }
   });
@@ -143,6 +150,8 @@ void mask(const Columns& columns, const char* row, size_t first, size_t n, C* ou
   columns.runs(first, n, [&](size_t at, ptrdiff_t offset, ptrdiff_t stride, size_t length) {
     const char* p = row + offset;
     C* o = out + at;
+    count_loads(o, length);
+    count_stores(o, length);
     if (stride == 1)
       for (size_t i = 0; i < length; i++) o[i] = p[i] ? o[i] : never;
     else if (stride == 0)
@@ -163,6 +172,7 @@ void scatter(const Columns& columns, char* row, size_t first, size_t n, const C*
         double wide[256];
         for (size_t i = 0; i < length; i += 256) {
           size_t m = std::min(length - i, (size_t)256);
+          count_loads(source + i, m);
           for (size_t j = 0; j < m; j++) wide[j] = (double)source[i + j];
           put(p + (ptrdiff_t)i * stride, stride, m, columns.swapped, wide);
         }
@@ -172,6 +182,7 @@ void scatter(const Columns& columns, char* row, size_t first, size_t n, const C*
         float single[256];
         for (size_t i = 0; i < length; i += 256) {
           size_t m = std::min(length - i, (size_t)256);
+          count_loads(source + i, m);
           bool exactly = sizeof(C) == 8 && is_half(columns.dtype);
           for (size_t j = 0; j < m; j++)
             single[j] = exactly ? to_odd((double)source[i + j]) : (float)source[i + j];
@@ -193,6 +204,7 @@ C element(const Columns& columns, const char* row, size_t column, const Kernels&
   C v;
   const char* p = row + columns.offset(column);
   if (is_half(columns.dtype)) {
+    count_strided_loads<uint16_t>(p, 0, 1);
     uint16_t bits = load<uint16_t>(p, columns.swapped);
     float wide;
     narrow_element.widen(&bits, &wide, 1);
@@ -211,4 +223,4 @@ template void mask(const Columns&, const char*, size_t, size_t, double*);
 template void scatter(const Columns&, char*, size_t, size_t, const float*, void*, const Kernels&);
 template void scatter(const Columns&, char*, size_t, size_t, const double*, void*, const Kernels&);
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

@@ -1,10 +1,11 @@
 // From memory of any type and layout to a buffer of the compute type, and back.
 #pragma once
 
+#include "count.hpp"
 #include "kernels.hpp"
 #include "layout.hpp"
 
-namespace oneread {
+namespace oneread::inline ONEREAD_DRIVERS {
 
 // Columns that are gathered, converted or scanned at a time: 16 KiB of float, half an L1 cache.
 // Every vector width's group of sums divides it.
@@ -42,4 +43,4 @@ void scatter(const Columns&, char* row, size_t first, size_t n, const C* in, voi
 template <class C>
 C element(const Columns&, const char* row, size_t column, const Kernels& narrow_element);
 
-}  // namespace oneread
+}  // namespace oneread::inline ONEREAD_DRIVERS

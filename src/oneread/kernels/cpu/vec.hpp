@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "count.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -20,7 +22,10 @@
 
 namespace oneread::ONEREAD_ISA {
 
-#if defined(__AVX512F__)
+// ONEREAD_SCALAR: vectors of one element, whatever the machine has.
+#if defined(ONEREAD_SCALAR)
+inline constexpr int kVectorBytes = 1;
+#elif defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
 #elif defined(__AVX2__)
 inline constexpr int kVectorBytes = 32;
@@ -35,7 +40,7 @@ struct Types;
 
 template <>
 struct Types<float> {
-  static constexpr int W = kVectorBytes / 4;
+  static constexpr int W = kVectorBytes < 4 ? 1 : kVectorBytes / 4;
   using F __attribute__((vector_size(W * 4))) = float;
   using I __attribute__((vector_size(W * 4))) = int32_t;
   using U __attribute__((vector_size(W * 4))) = uint32_t;
@@ -43,7 +48,7 @@ struct Types<float> {
 
 template <>
 struct Types<double> {
-  static constexpr int W = kVectorBytes / 8;
+  static constexpr int W = kVectorBytes < 8 ? 1 : kVectorBytes / 8;
   using F __attribute__((vector_size(W * 8))) = double;
   using I __attribute__((vector_size(W * 8))) = int64_t;
   using U __attribute__((vector_size(W * 8))) = uint64_t;
@@ -70,25 +75,37 @@ struct Vec : Types<C> {
     F v = set(a);
 #if defined(__AVX512F__)
     asm("" : "+v"(v));
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(ONEREAD_SCALAR)
     asm("" : "+w"(v));
 #endif
     return v;
   }
   static ONEREAD_INLINE F load(const C* p) {
     F v;
+    count_loads(p, W);
     __builtin_memcpy(&v, p, sizeof v);
     return v;
   }
-  static ONEREAD_INLINE void store(C* p, F v) { __builtin_memcpy(p, &v, sizeof v); }
+  static ONEREAD_INLINE void store(C* p, F v) {
+    count_stores(p, W);
+    __builtin_memcpy(p, &v, sizeof v);
+  }
 
   // The larger and the smaller of two. A NaN in `a` is dropped by `hi`, one in `b` comes back from
   // both: these are the rules of MAXPS and MINPS, which the sums rely on.
+#if defined(ONEREAD_SCALAR)  // GCC takes vectors of one through general registers here
+  static ONEREAD_INLINE F hi(F a, F b) { return F{a[0] > b[0] ? a[0] : b[0]}; }
+  static ONEREAD_INLINE F lo(F a, F b) { return F{a[0] < b[0] ? a[0] : b[0]}; }
+#else
   static ONEREAD_INLINE F hi(F a, F b) { return a > b ? a : b; }
   static ONEREAD_INLINE F lo(F a, F b) { return a < b ? a : b; }
+#endif
 
   static ONEREAD_INLINE F fma(F a, F b, F c) {
-#if defined(__AVX512F__)
+#if defined(ONEREAD_SCALAR) && defined(__aarch64__)
+    if constexpr (sizeof(C) == 4) return F{__builtin_fmaf(a[0], b[0], c[0])};
+    else return F{__builtin_fma(a[0], b[0], c[0])};
+#elif defined(__AVX512F__)
     if constexpr (sizeof(C) == 4) return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
     else return (F)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 #elif defined(__FMA__)
@@ -118,7 +135,9 @@ struct Vec : Types<C> {
   }
 
   static ONEREAD_INLINE bool any(I mask) {
-#if defined(__AVX512F__)
+#if defined(ONEREAD_SCALAR)
+    return mask[0] != 0;
+#elif defined(__AVX512F__)
     return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
 #elif defined(__AVX2__)
     return _mm256_movemask_epi8((__m256i)mask) != 0;
@@ -182,11 +201,14 @@ struct Vec : Types<C> {
 
   // Past the caches; p is aligned to the vector.
   static ONEREAD_INLINE void stream(C* p, F v) {
-#if defined(__AVX512F__)
+#if defined(ONEREAD_SCALAR)
+    store(p, v);
+#elif defined(__AVX512F__)
     _mm512_stream_si512((__m512i*)p, (__m512i)v);
 #elif defined(__AVX2__)
     _mm256_stream_si256((__m256i*)p, (__m256i)v);
 #elif defined(__x86_64__)
+    count_stores(p, W);
     _mm_stream_si128((__m128i*)p, (__m128i)v);
 #else
     store(p, v);
@@ -269,6 +291,7 @@ struct NativeElement {
   static ONEREAD_INLINE F load(const C* p) { return V::load(p); }
   static ONEREAD_INLINE void store(C* p, F v) { V::store(p, v); }
   static ONEREAD_INLINE F load_tail(const C* p, int n, C fill) {
+    count_loads(p, (size_t)n);
 #if defined(__AVX512F__)
     if constexpr (sizeof(C) == 4)
       return (F)_mm512_mask_loadu_ps(_mm512_set1_ps(fill), (__mmask16)((1u << n) - 1), p);
@@ -280,6 +303,7 @@ struct NativeElement {
 #endif
   }
   static ONEREAD_INLINE void store_tail(C* p, int n, F v) {
+    count_stores(p, (size_t)n);
 #if defined(__AVX512F__)
     if constexpr (sizeof(C) == 4) _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
     else _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), (__m512d)v);
@@ -308,14 +332,17 @@ struct NarrowElement {
 
   static ONEREAD_INLINE F load(const E* p) {
     U16 v;
+    count_loads(p, W);
     __builtin_memcpy(&v, p, sizeof v);
     return Derived::widen(v);
   }
   static ONEREAD_INLINE void store(E* p, F v) {
     U16 h = Derived::narrow(v);
+    count_stores(p, W);
     __builtin_memcpy(p, &h, sizeof h);
   }
   static ONEREAD_INLINE F load_tail(const E* p, int n, float fill) {
+    count_loads(p, (size_t)n);
     E lane[W] = {};
     for (int i = 0; i < n; i++) lane[i] = p[i];
     typename V::I column;
@@ -323,6 +350,7 @@ struct NarrowElement {
     return column < n ? load(lane) : V::set(fill);
   }
   static ONEREAD_INLINE void store_tail(E* p, int n, F v) {
+    count_stores(p, (size_t)n);
     E lane[W];
     store(lane, v);
     for (int i = 0; i < n; i++) p[i] = lane[i];
@@ -347,7 +375,7 @@ struct Element<Half> : NarrowElement<Half, Element<Half>> {
     return (F)_mm512_cvtph_ps((__m256i)v);
 #elif defined(__F16C__)
     return (F)_mm256_cvtph_ps((__m128i)v);
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(ONEREAD_SCALAR)
     return (F)vcvt_f32_f16((float16x4_t)v);
 #else
     U h = __builtin_convertvector(v, U);
@@ -362,7 +390,7 @@ struct Element<Half> : NarrowElement<Half, Element<Half>> {
     return (U16)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT);
 #elif defined(__F16C__)
     return (U16)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(ONEREAD_SCALAR)
     return (U16)vcvt_f16_f32((float32x4_t)v);
 #else
     U u = (U)v, magnitude = u & 0x7fffffff;
