@@ -4,6 +4,7 @@
 #include "output.hpp"
 #include "scan.hpp"
 #include "short.hpp"
+#include "tile.hpp"
 
 namespace oneread::ONEREAD_ISA {
 
@@ -201,6 +202,15 @@ struct Entry {
     return Scan<E>::collect((const E*)x, n, *(const C*)value, columns);
   }
 
+  static void gather_rows(const void* x, ptrdiff_t step, size_t rows, size_t n, void* out,
+                          size_t out_step) {
+    Tile<E>::gather((const E*)x, step, rows, n, (C*)out, out_step);
+  }
+  static void scatter_rows(const void* in, size_t in_step, void* y, ptrdiff_t step, size_t rows,
+                           size_t n) {
+    Tile<E>::scatter((const C*)in, in_step, (E*)y, step, rows, n);
+  }
+
   static constexpr Kernels table = {
       .width = Vec<C>::W,
       .group = All<E>::kGroup,
@@ -226,6 +236,8 @@ struct Entry {
       .fill = fill,
       .widen = widen,
       .narrow = narrow,
+      .gather_rows = gather_rows,
+      .scatter_rows = scatter_rows,
       .block_max = block_max,
       .count_below = count_below,
       .collect = collect,

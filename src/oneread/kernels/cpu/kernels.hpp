@@ -174,6 +174,13 @@ struct Kernels {
   void (*widen)(const void* elements, void* compute, size_t n);
   void (*narrow)(const void* compute, void* elements, size_t n);
 
+  // Rows that are neighbours in memory, their columns `step` elements apart, to rows of the compute
+  // type that are `out_step` apart, and back.
+  void (*gather_rows)(const void* x, ptrdiff_t step, size_t rows, size_t n, void* out,
+                      size_t out_step);
+  void (*scatter_rows)(const void* in, size_t in_step, void* y, ptrdiff_t step, size_t rows,
+                       size_t n);
+
   // Scans. block_max: maxima[s * width + lane] = largest of x[s * vectors * width + j * width +
   // lane] over j < vectors, joined with what is there unless `first`; returns whether x has a NaN.
   // count_below: elements < value, or <= value with `or_equal`; a NaN is never counted.

@@ -136,7 +136,8 @@ struct Output {
   }
 };
 
-// What is done beside the sums, block by block of a row. steps(): for how many blocks there is work.
+// What is done beside the sums, block by block of a row. steps(): for how many blocks there is
+// work.
 
 struct Nothing {
   static constexpr bool kSees = false;
@@ -146,8 +147,8 @@ struct Nothing {
   static void close() {}
 };
 
-// Keeps the maxima of groups: of each lane over `vectors` vectors, a power of two of at least U. With
-// a NaN in the row, which its sums report, they are worth nothing.
+// Keeps the maxima of groups: of each lane over `vectors` vectors, a power of two of at least U.
+// With a NaN in the row, which its sums report, they are worth nothing.
 template <class C>
 struct MaximaKeeper : Nothing {
   using V = Vec<C>;

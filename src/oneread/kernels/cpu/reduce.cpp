@@ -26,7 +26,7 @@ class Reduce {
         sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
         masked_(request.where || request.lengths) {
-    group_ = plan.is_short ? kNeighbours : rows_.neighbours();
+    group_ = plan.is_short && !plan.staged ? 16 : rows_.neighbours();
     equally_spaced_ = layout.outer.size() <= 1;
     row_step_ = layout.outer.empty() ? 0 : layout.outer[0].x / (ptrdiff_t)rows_.item();
     size_t each =
@@ -35,7 +35,7 @@ class Reduce {
     for (int t = 0; t < plan.threads; t++)
       workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_, whole_,
                             !(plan.staged || k_ || out.argmax) ? 0
-                            : plan.is_short                    ? kBlock * group_
+                            : plan.staged                      ? kRowStep * group_
                                                                : kBlock);
   }
 
@@ -57,8 +57,8 @@ class Reduce {
       FloatControl plain(false);
       size_t to = std::min((item + 1) * chunk, rows_.count());
       Worker& w = workers_[worker];
-      for (size_t row = item * chunk; row < to; row += group_) {
-        size_t n = std::min(group_, to - row);
+      for (size_t row = item * chunk, n; row < to; row += n) {
+        n = plan_.staged ? rows_.together(row, to - row, group_) : std::min(group_, to - row);
         Found found{w.spans.get(), w.whole.get(), w.maxima.get(), w.before.get()};
         for (size_t span = 0; span < plan_.spans; span++) read_span(row, n, span, w, found);
         for (size_t r = 0; r < n; r++) finish(row + r, r, w, of_row(found, r));
@@ -68,6 +68,7 @@ class Reduce {
 
  private:
   using Worker = ReduceRoom<C>;
+  static constexpr size_t kRowStep = kBlock + kRowGap;
 
   // What was found in some rows: for each of them in turn its spans (with `whole_` the sums are in
   // `whole`), its maxima, and its counts span by span.
@@ -111,11 +112,8 @@ class Reduce {
   void read_short(size_t row, size_t n, Worker& w, const Found& found) {
     size_t step = plan_.staged ? rows_.block(n) : 0, vocab = rows_.vocab();
     for (size_t at = 0; step && at < vocab; at += step)
-      for (size_t r = 0; r < n; r++) {
-        size_t stop = std::min({at + step, vocab, rows_.length(row + r)});
-        if (at < stop)
-          rows_.stage(row + r, at, stop - at, w.buffer.get() + r * kBlock + at, w.bytes.get());
-      }
+      rows_.stage_rows(row, n, at, std::min(step, vocab - at), w.buffer.get() + at, kRowStep,
+                       w.bytes.get());
     FloatControl control(Rows::flushes(rows_.temperature(row)));
     for (size_t r = 0; r < n; r++)
       found.reads[r] = {empty_partial(), 0, rows_.length(row + r), false};
@@ -123,19 +121,22 @@ class Reduce {
     for (size_t r = 0; r < n; r++) read_short(row + r, short_row(row + r, r, w), of_row(found, r));
   }
   const void* short_row(size_t row, size_t r, Worker& w) const {
-    return plan_.staged ? w.buffer.get() + r * kBlock : (const void*)rows_.x(row);
+    return plan_.staged ? w.buffer.get() + r * kRowStep : (const void*)rows_.x(row);
   }
   void short_sums(size_t row, size_t n, Worker& w, const Found& found) {
-    Partial sums[kNeighbours];
+    Partial* sums = w.short_sums.get();
     bool alike = !request_.lengths && !request_.temperatures && (plan_.staged || equally_spaced_);
-    ptrdiff_t stride = plan_.staged ? (ptrdiff_t)kBlock : row_step_;
+    ptrdiff_t stride = plan_.staged ? (ptrdiff_t)kRowStep : row_step_;
     for (size_t r = 0; r < n; r += alike ? n : 1) {
       FloatControl control(Rows::flushes(rows_.temperature(row + r)));
       table_.short_rest(short_row(row + r, r, w), stride, alike ? n : 1, rows_.length(row + r),
                         rows_.temperature(row + r), moments_, sums + r);
     }
-    for (size_t r = 0; r < kNeighbours; r++) w.log_sums[r] = r < n ? (double)sums[r].r : 0;
-    if (out_.lse) table_.log_sums(w.log_sums, n);
+    for (size_t r = 0; out_.lse && r < n; r += kLogRoom) {
+      double* logs = w.log_sums + r;
+      for (size_t i = 0; i < kLogRoom; i++) logs[i] = r + i < n ? (double)sums[r + i].r : 0;
+      table_.log_sums(logs, std::min(kLogRoom, n - r));
+    }
     for (size_t r = 0; r < n; r++) found.reads[r].sums = sums[r];
   }
   void read_short(size_t row, const void* x, const Found& found) {
@@ -178,24 +179,30 @@ class Reduce {
     size_t step = whole_span_at_once() ? plan_.span_columns : rows_.block(n);
     size_t stop = std::min((span + 1) * plan_.span_columns, rows_.vocab());
     bool reads = whole_ || sums_ || ranks_ || (k_ && plan_.groups);
-    for (size_t at = span * plan_.span_columns; at < stop && reads; at += step)
+    for (size_t at = span * plan_.span_columns; at < stop && reads; at += step) {
+      if (plan_.staged)
+        rows_.stage_rows(row, n, at, std::min(step, stop - at), w.buffer.get(), step + kRowGap,
+                         w.bytes.get());
       for (size_t r = 0; r < n; r++) {
         size_t end = std::min({at + step, stop, rows_.length(row + r)});
         if (at >= end) continue;
         SpanRead& read = found.reads[r * plan_.spans + span];
-        const void* x = columns(row + r, at, end - at, w);
+        const void* x = plan_.staged ? w.buffer.get() + r * (step + kRowGap)
+                                     : (const void*)(rows_.x(row + r) + at * rows_.item());
         FloatControl control(Rows::flushes(t[r]));
         C* maxima = found.maxima + r * plan_.groups;
         Maxima of_span{maxima + group_of(span), plan_.group_vectors};
         bool keeps = plan_.groups && (whole_ || sums_);  // beside the sums, at no cost
         if (whole_ && keeps) table_.feed_all_maxima(&w.states[r], x, end - at, of_span);
         else if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr, nullptr);
-        if (sums_) feed(&w.states[r], x, at, end - at, keeps && !whole_ ? &of_span : nullptr, read, best[r]);
+        if (sums_)
+          feed(&w.states[r], x, at, end - at, keeps && !whole_ ? &of_span : nullptr, read, best[r]);
         if (plan_.groups && !keeps) scan_maxima(x, at, end - at, maxima, read);
         for (size_t j = 0; j < ranks_; j++)
           found.before[(r * slots() + slot(span)) * ranks_ + j] +=
               count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
       }
+    }
     for (size_t r = 0; r < n && whole_; r++) {
       SpanSum& whole = found.whole[r * plan_.spans + span];
       table_.finish_all(&w.states[r], &whole);
@@ -210,19 +217,15 @@ class Reduce {
   }
 
   // Sums alone have no use for blocks.
-  bool whole_span_at_once() const { return !plan_.staged && !ranks_ && (!k_ || whole_ || sums_) && !out_.argmax; }
+  bool whole_span_at_once() const {
+    return !plan_.staged && !ranks_ && (!k_ || whole_ || sums_) && !out_.argmax;
+  }
 
   // First group of a span; spans hold whole groups.
   size_t group_of(size_t span) const {
     size_t columns = plan_.group_vectors * (size_t)table_.width;
     if (!columns) return 0;
     return std::min(span * plan_.span_columns / columns * (size_t)table_.width, plan_.groups);
-  }
-
-  const void* columns(size_t row, size_t at, size_t n, Worker& w) const {
-    if (!plan_.staged) return rows_.x(row) + at * rows_.item();
-    rows_.stage(row, at, n, w.buffer.get(), w.bytes.get());
-    return w.buffer.get();
   }
 
   void feed(SumState* state, const void* x, size_t at, size_t n, const Maxima* maxima,

@@ -28,7 +28,8 @@ struct ReduceRoom {
         ranked(group * ranks),
         buffer(columns),
         bytes(columns * 8),
-        select(plan.groups, k > 0 && plan.selection != Selection::radix) {}
+        select(plan.groups, k > 0 && plan.selection != Selection::radix),
+        short_sums(plan.is_short ? kNeighbours : 0) {}
   Room<SumState> states;
   Room<SpanRead> spans;
   Room<SpanSum> whole;
@@ -38,6 +39,7 @@ struct ReduceRoom {
   Room<C> buffer;
   Room<char> bytes;
   SelectRoom<C> select;
+  Room<Partial> short_sums;
   double log_sums[kNeighbours];  // of short rows
   size_t radix_rows = 0;         // that block maxima left to radix selection, for a NaN
 };

@@ -1,6 +1,7 @@
 // What the drivers know of each row, and the room that a thread needs.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -13,7 +14,7 @@ namespace oneread::inline ONEREAD_DRIVERS {
 
 // Rows that are gathered turn by turn, block by block, when they lie closer together than columns
 // do: a cache line that one row fetched still serves its neighbours.
-inline constexpr size_t kNeighbours = 16;
+inline constexpr size_t kNeighbours = 48;
 
 class Rows {
  public:
@@ -49,7 +50,18 @@ class Rows {
   size_t neighbours() const {
     if (!plan_.staged || layout_.inner.empty() || layout_.outer.empty()) return 1;
     auto size = [](ptrdiff_t step) { return step < 0 ? -step : step; };
-    return size(layout_.outer.back().x) < size(layout_.inner.back().x) ? kNeighbours : 1;
+    return size(layout_.outer.back().x) < size(layout_.inner.back().x)
+               ? kNeighbours / (plan_.in_double ? 2 : 1)
+               : 1;
+  }
+  // How many of `left` rows from `row` on to take together, `most` at the most: neighbours up to
+  // where a cache line of y, or of x, ends.
+  size_t together(size_t row, size_t left, size_t most) const {
+    if (left <= most || most == 1) return std::min(left, most);
+    constexpr size_t kLine = 64;
+    size_t size = item_size(request_.y ? request_.y->dtype : request_.x.dtype);
+    size_t past = ((uintptr_t)(request_.y ? y(row) : x(row)) + most * size) % kLine / size;
+    return past < most ? most - past : most;
   }
   size_t block(size_t rows) const { return rows > 1 ? kBlock / 4 : kBlock; }
 
@@ -69,6 +81,39 @@ class Rows {
   template <class C>
   void unstage(size_t row, size_t first, size_t n, const C* in, void* room) const {
     scatter(columns_y_, y(row), first, n, in, room, half_out_);
+  }
+
+  // Columns [first, first + n) of `rows` neighbouring rows, as far as they go, to rows that are
+  // `step` apart, and back.
+  template <class C>
+  void stage_rows(size_t row, size_t rows, size_t first, size_t n, C* out, size_t step,
+                  void* room) const {
+    const DType type = request_.x.dtype;
+    bool whole = !request_.where && !request_.lengths && !request_.x.swapped;
+    if (whole && is_one_tile<C>(row, rows, type, &Axis::x, x(row))) {
+      ptrdiff_t bytes = layout_.inner[0].x;
+      tile_of(type, half_)
+          .gather_rows(x(row) + (ptrdiff_t)first * bytes, bytes / (ptrdiff_t)item_size(type), rows,
+                       n, out, step);
+      return;
+    }
+    for (size_t r = 0; r < rows; r++) {
+      size_t stop = std::min(first + n, length(row + r));
+      if (first < stop) stage(row + r, first, stop - first, out + r * step, room);
+    }
+  }
+  template <class C>
+  void unstage_rows(size_t row, size_t rows, size_t first, size_t n, const C* in, size_t step,
+                    void* room) const {
+    const DType type = request_.y->dtype;
+    if (!request_.y->swapped && is_one_tile<C>(row, rows, type, &Axis::y, y(row))) {
+      ptrdiff_t bytes = layout_.inner[0].y;
+      tile_of(type, half_out_)
+          .scatter_rows(in, step, y(row) + (ptrdiff_t)first * bytes,
+                        bytes / (ptrdiff_t)item_size(type), rows, n);
+      return;
+    }
+    for (size_t r = 0; r < rows; r++) unstage(row + r, first, n, in + r * step, room);
   }
 
   // Columns that where= or lengths= leaves in.
@@ -99,6 +144,22 @@ class Rows {
   const Kernels& own;    // of the compute type
 
  private:
+  // Whether rows are neighbours whose elements vectors load as C, with one step between columns.
+  template <class C>
+  bool is_one_tile(size_t row, size_t rows, DType type, ptrdiff_t Axis::* step,
+                   const char* at) const {
+    if (rows < 2 || layout_.inner.size() != 1 || layout_.outer.empty() || !is_float(type))
+      return false;
+    auto size = (ptrdiff_t)item_size(type);
+    const Axis& last = layout_.outer.back();
+    return computes_in_double(type) == (sizeof(C) == 8) && last.*step == size &&
+           row % last.size + rows <= last.size && layout_.inner[0].*step % size == 0 &&
+           (uintptr_t)at % (uintptr_t)size == 0;
+  }
+  const Kernels& tile_of(DType type, const Kernels& half) const {
+    return type == DType::f16 || type == DType::bf16 ? half : own;
+  }
+
   const Kernels& half_;
   const Kernels& half_out_;
   Columns columns_, columns_where_, columns_y_;

@@ -37,12 +37,14 @@ class Softmax {
   }
 
  private:
+  static constexpr size_t kRowStep = kBlock + kRowGap;
+
   struct Worker {
     Worker(const Plan& plan, size_t group, size_t kept)
         : states(plan.staged ? group : 1),
           spans(plan.spans * (plan.staged ? group : 1)),
           partials(plan.spans * group),
-          buffer(plan.staged ? kBlock * (plan.is_short ? group : 1) : 0),
+          buffer(plan.staged ? kRowStep * group : 0),
           bytes(plan.staged ? kBlock * 8 : 0),
           kept(kept),
           pending{nullptr, 0, 0, plan.streaming} {
@@ -66,11 +68,13 @@ class Softmax {
 
   void some_rows(size_t from, size_t to, Worker& w) {
     if (plan_.staged && plan_.is_short) {
-      for (size_t row = from; row < to; row += group_)
-        staged_short_rows(row, std::min(group_, to - row), w);
+      for (size_t row = from, n; row < to; row += n) {
+        n = rows_.together(row, to - row, group_);
+        staged_short_rows(row, n, w);
+      }
     } else if (plan_.staged) {
-      for (size_t row = from; row < to; row += group_) {
-        size_t n = std::min(group_, to - row);
+      for (size_t row = from, n; row < to; row += n) {
+        n = rows_.together(row, to - row, group_);
         for (size_t s = 0; s < plan_.spans; s++)
           sum_span(row, n, s, w, w.spans.get(), w.partials.get());
         write(row, n, 0, plan_.spans, w, w.spans.get(), w.partials.get());
@@ -106,19 +110,14 @@ class Softmax {
   // Rows that fit a block: gathered once, finished in the buffer, scattered once.
   void staged_short_rows(size_t row, size_t n, Worker& w) {
     C* buffer = w.buffer.get();
-    auto blocks = [&](auto visit) {  // neighbours turn by turn, while they share cache lines
-      size_t step = rows_.block(n);
-      for (size_t at = 0; at < rows_.vocab(); at += step)
-        for (size_t r = 0; r < n; r++) visit(r, at, std::min(step, rows_.vocab() - at));
-    };
-    blocks([&](size_t r, size_t at, size_t m) {
-      size_t stop = std::min(at + m, rows_.length(row + r));
-      if (at < stop) rows_.stage(row + r, at, stop - at, buffer + r * kBlock + at, w.bytes.get());
-    });
-    for (size_t r = 0; r < n; r++) short_row_in_place(row + r, buffer + r * kBlock, w);
-    blocks([&](size_t r, size_t at, size_t m) {
-      rows_.unstage(row + r, at, m, buffer + r * kBlock + at, w.bytes.get());
-    });
+    size_t step = rows_.block(n), vocab = rows_.vocab();  // turn by turn, for lines that rows share
+    for (size_t at = 0; at < vocab; at += step)
+      rows_.stage_rows(row, n, at, std::min(step, vocab - at), buffer + at, kRowStep,
+                       w.bytes.get());
+    for (size_t r = 0; r < n; r++) short_row_in_place(row + r, buffer + r * kRowStep, w);
+    for (size_t at = 0; at < vocab; at += step)
+      rows_.unstage_rows(row, n, at, std::min(step, vocab - at), buffer + at, kRowStep,
+                         w.bytes.get());
   }
 
   void short_row_in_place(size_t row, C* x, Worker& w) {
@@ -204,15 +203,19 @@ class Softmax {
       else table_.feed_all(&w.states[0], x, m, e ? e + from : nullptr, &w.pending);
     } else {
       size_t step = rows_.block(n);
-      for (size_t at = span * plan_.span_columns; at < (span + 1) * plan_.span_columns; at += step)
+      size_t last = std::min((span + 1) * plan_.span_columns, rows_.vocab());
+      for (size_t at = span * plan_.span_columns; at < last; at += step) {
+        rows_.stage_rows(row, n, at, std::min(step, last - at), w.buffer.get(), step + kRowGap,
+                         w.bytes.get());
         for (size_t r = 0; r < n; r++) {
           size_t stop = std::min(at + step, end(span, row + r));
           if (at >= stop) continue;
-          rows_.stage(row + r, at, stop - at, w.buffer.get(), w.bytes.get());
+          const C* x = w.buffer.get() + r * (step + kRowGap);
           FloatControl control(Rows::flushes(t[r]));
-          if (request_.log) table_.feed_rest(&w.states[r], w.buffer.get(), stop - at, nullptr);
-          else table_.feed_all(&w.states[r], w.buffer.get(), stop - at, nullptr, nullptr);
+          if (request_.log) table_.feed_rest(&w.states[r], x, stop - at, nullptr);
+          else table_.feed_all(&w.states[r], x, stop - at, nullptr, nullptr);
         }
+      }
     }
     for (size_t r = 0; r < n; r++) {
       size_t at = r * plan_.spans + span;
@@ -241,23 +244,24 @@ class Softmax {
     size_t step = rows_.block(n);
     for (size_t span = first; span < last; span++) {
       size_t stop = std::min((span + 1) * plan_.span_columns, rows_.vocab());
-      for (size_t at = span * plan_.span_columns; at < stop; at += step)
+      for (size_t at = span * plan_.span_columns; at < stop; at += step) {
+        size_t m = std::min(step, stop - at);
+        rows_.stage_rows(row, n, at, m, w.buffer.get(), step + kRowGap, w.bytes.get());
         for (size_t r = 0; r < n; r++) {
-          size_t m = std::min(step, stop - at);
-          if (!good[r]) table_.fill(w.buffer.get(), m, kNaN);
-          else block(row + r, span, at, m, w, sums + r * plan_.spans, sum[r], whole[r]);
-          rows_.unstage(row + r, at, m, w.buffer.get(), w.bytes.get());
+          C* x = w.buffer.get() + r * (step + kRowGap);
+          if (!good[r]) table_.fill(x, m, kNaN);
+          else block(row + r, span, at, m, x, sums + r * plan_.spans, sum[r], whole[r]);
         }
+        rows_.unstage_rows(row, n, at, m, w.buffer.get(), step + kRowGap, w.bytes.get());
+      }
     }
   }
 
-  // Results of one staged block, in the worker's buffer.
-  void block(size_t row, size_t span, size_t at, size_t n, Worker& w, const SpanSum* spans,
+  // Results of one staged block, in place of its logits.
+  void block(size_t row, size_t span, size_t at, size_t n, C* buffer, const SpanSum* spans,
              const WholeSum& all, const Partial& whole) {
-    C* buffer = w.buffer.get();
     size_t inside = std::min(n, std::max(at, rows_.length(row)) - at);
     Temperature t = rows_.temperature(row);
-    rows_.stage(row, at, inside, buffer, w.bytes.get());
     FloatControl control(Rows::flushes(t));
     if (request_.log) {
       table_.log_shift(buffer, buffer, inside, whole.m, t, log_sum(whole), false);

@@ -11,6 +11,10 @@ namespace oneread::inline ONEREAD_DRIVERS {
 // Every vector width's group of sums divides it.
 inline constexpr size_t kBlock = 4096;
 
+// Elements between neighbouring rows in a buffer beside their length: at a power of two they would
+// fall into one set of the cache.
+inline constexpr size_t kRowGap = 16;
+
 // One array seen along the columns of rows: where its columns lie from a row's start.
 struct Columns {
   DType dtype;

@@ -200,12 +200,10 @@ struct Vec : Types<C> {
   // One bit for each lane that is at least `bound`.
   static ONEREAD_INLINE uint32_t at_least(F v, F bound) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(C) == 4)
-      return _mm512_cmp_ps_mask((__m512)v, (__m512)bound, _CMP_GE_OQ);
+    if constexpr (sizeof(C) == 4) return _mm512_cmp_ps_mask((__m512)v, (__m512)bound, _CMP_GE_OQ);
     else return _mm512_cmp_pd_mask((__m512d)v, (__m512d)bound, _CMP_GE_OQ);
 #elif defined(__AVX2__)
-    if constexpr (sizeof(C) == 4)
-      return (uint32_t)_mm256_movemask_ps((__m256)(I)(v >= bound));
+    if constexpr (sizeof(C) == 4) return (uint32_t)_mm256_movemask_ps((__m256)(I)(v >= bound));
     else return (uint32_t)_mm256_movemask_pd((__m256d)(I)(v >= bound));
 #else
     I yes = v >= bound;
