@@ -180,7 +180,7 @@ def test_yardsticks_run_beside_ours() -> None:
     assert [record.contestant for record in records] == ["oneread", *case.yardsticks]
     assert all(record.median_s for record in records)
     kernels = [record.kernel["name"] for record in records if record.kernel]
-    assert kernels == ["online_softmax_topk", "online_logsumexp", "online_softmax_topk"]
+    assert kernels == ["lazy_softmax_topk", "lazy_logsumexp", "lazy_softmax_topk"]
 
 
 def test_record_says_bytes_rates_and_cache() -> None:
