@@ -20,8 +20,8 @@ class KernelSpec:
     once. Both are as the counted build of the kernels counts them (`oneread prove`), for long rows
     of float32, side by side in memory and computed by row, and a cache of 32 KiB. Left out is what
     a row needs however long it is, among it the logarithm of its sum and the second look at k
-    blocks, and the maxima of blocks, of which 16 columns have one. Rows of up to 4,096 columns have their maximum found first by our
-    own kernels, which is a load more and no read.
+    blocks, and the maxima of blocks, of which 16 columns have one. Rows of up to 4,096 columns have
+    their maximum found first by our own kernels, which is a load more and no read.
     """
 
     name: str
