@@ -50,7 +50,7 @@ Partial sums(const Kernels& k, const std::vector<float>& x, size_t piece, bool m
   k.start_rest(&state, {}, moments);
   for (size_t i = 0; i < x.size(); i += piece) {
     size_t n = std::min(piece, x.size() - i);
-    if (moments) k.feed_moments(&state, x.data() + i, n);
+    if (moments) k.feed_moments(&state, x.data() + i, n, nullptr);
     else k.feed_rest(&state, x.data() + i, n, nullptr);
   }
   if (moments) k.finish_moments(&state, &out);

@@ -128,8 +128,12 @@ struct Entry {
   }
   static void feed_all(SumState* state, const void* x, size_t n, void* e, Pending* pending) {
     auto& sums = as<AllState<E>>(state).sums;
-    if (e) sums.template feed<true>((const E*)x, n, (C*)e, pending);
-    else sums.template feed<false>((const E*)x, n, nullptr, pending);
+    if (e) sums.template feed<true>((const E*)x, n, (C*)e, Writer<E, false>(pending));
+    else sums.template feed<false>((const E*)x, n, nullptr, Writer<E, false>(pending));
+  }
+  static void feed_all_maxima(SumState* state, const void* x, size_t n, const Maxima& maxima) {
+    as<AllState<E>>(state).sums.template feed<false>((const E*)x, n, nullptr,
+                                                     MaximaKeeper<C>(maxima));
   }
   static void finish_all(SumState* state, SpanSum* out) {
     auto& all = as<AllState<E>>(state);
@@ -142,13 +146,17 @@ struct Entry {
     else as<Rest<E>>(state).start(temperature, nullptr);
   }
   static double feed_rest(SumState* state, const void* x, size_t n, Pending* pending) {
-    auto& sums = as<Rest<E>>(state);
-    sums.template feed<false>((const E*)x, n, nullptr, pending);
-    return (double)Vec<C>::largest(sums.top);
+    return feed<Rest<E>>(state, x, n, Writer<E, true>(pending));
   }
-  static double feed_moments(SumState* state, const void* x, size_t n) {
-    auto& sums = as<Moments<E>>(state);
-    sums.template feed<false>((const E*)x, n, nullptr);
+  template <class Sums>
+  static double feed_maxima(SumState* state, const void* x, size_t n, const Maxima* maxima) {
+    if (maxima) return feed<Sums>(state, x, n, MaximaKeeper<C>(*maxima));
+    return feed<Sums>(state, x, n, Nothing());
+  }
+  template <class Sums, class Side>
+  static ONEREAD_INLINE double feed(SumState* state, const void* x, size_t n, Side&& side) {
+    auto& sums = as<Sums>(state);
+    sums.template feed<false>((const E*)x, n, nullptr, side);
     return (double)Vec<C>::largest(sums.top);
   }
   template <bool kLog>
@@ -189,8 +197,8 @@ struct Entry {
   static size_t count_below(const void* x, size_t n, const void* value, bool or_equal) {
     return Scan<E>::count_below((const E*)x, n, *(const C*)value, or_equal);
   }
-  static size_t collect(const void* maxima, size_t n, const void* value, uint32_t* columns) {
-    return Scan<E>::collect((const C*)maxima, n, *(const C*)value, columns);
+  static size_t collect(const void* x, size_t n, const void* value, uint32_t* columns) {
+    return Scan<E>::collect((const E*)x, n, *(const C*)value, columns);
   }
 
   static constexpr Kernels table = {
@@ -202,10 +210,12 @@ struct Entry {
       .log_sums = log_sums,
       .start = start,
       .feed_all = feed_all,
+      .feed_all_maxima = feed_all_maxima,
       .finish_all = finish_all,
       .start_rest = start_rest,
       .feed_rest = feed_rest,
-      .feed_moments = feed_moments,
+      .feed_rest_maxima = feed_maxima<Rest<E>>,
+      .feed_moments = feed_maxima<Moments<E>>,
       .finish_rest = finish<Rest<E>>,
       .finish_moments = finish<Moments<E>>,
       .write_all = write<false>,

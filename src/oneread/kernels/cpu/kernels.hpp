@@ -95,6 +95,12 @@ struct Pending {
   bool streaming = false;
 };
 
+// Maxima of a span's groups, for top-k: of each lane over `vectors` vectors, -inf before the first.
+struct Maxima {
+  void* maxima;
+  size_t vectors;
+};
+
 // A block of short contiguous rows for `softmax_rows`.
 struct SoftmaxRows {
   const void* x;
@@ -142,10 +148,12 @@ struct Kernels {
   // the largest element so far.
   void (*start)(SumState*, const Temperature&);
   void (*feed_all)(SumState*, const void* x, size_t n, void* e, Pending*);
+  void (*feed_all_maxima)(SumState*, const void* x, size_t n, const Maxima&);
   void (*finish_all)(SumState*, SpanSum*);
   void (*start_rest)(SumState*, const Temperature&, bool moments);
   double (*feed_rest)(SumState*, const void* x, size_t n, Pending*);
-  double (*feed_moments)(SumState*, const void* x, size_t n);
+  double (*feed_rest_maxima)(SumState*, const void* x, size_t n, const Maxima*);
+  double (*feed_moments)(SumState*, const void* x, size_t n, const Maxima*);
   void (*finish_rest)(SumState*, Partial*);
   void (*finish_moments)(SumState*, Partial*);
 
@@ -169,11 +177,11 @@ struct Kernels {
   // Scans. block_max: maxima[s * width + lane] = largest of x[s * vectors * width + j * width +
   // lane] over j < vectors, joined with what is there unless `first`; returns whether x has a NaN.
   // count_below: elements < value, or <= value with `or_equal`; a NaN is never counted.
-  // collect: columns of maxima >= value, in order. `value` is a number of the compute type, by
+  // collect: columns of x >= value, in order. `value` is a number of the compute type, by
   // address, since making a subnormal float of a double may flush it.
   bool (*block_max)(const void* x, size_t n, size_t vectors, void* maxima, bool first);
   size_t (*count_below)(const void* x, size_t n, const void* value, bool or_equal);
-  size_t (*collect)(const void* maxima, size_t n, const void* value, uint32_t* columns);
+  size_t (*collect)(const void* x, size_t n, const void* value, uint32_t* columns);
 
   // Traffic without arithmetic, of `n` bytes: a multiple of 256, aligned to the vector.
   void (*copy)(const void* from, void* to, size_t n, bool streaming);

@@ -65,8 +65,6 @@ struct Online {
   // compensated sums, with what its own roundings lost.
   static constexpr bool kPrecise = kRest && sizeof(C) == 8;
 
-  using RowWriter = std::conditional_t<kMoments, NoWriter, Writer<E, kRest>>;
-
   // Sums since the last folding, against `reference`.
   F sum[U], sum_z[U], sum_square[U];
   F top;        // kRest: the maximum of each lane, in no sum
@@ -254,9 +252,13 @@ struct Online {
     for (; i < stop; i += U * W) {
       F v[U], largest = high;
       for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
+      if constexpr (!kRest || Side::kSees) {
+        F block = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
+        if constexpr (Side::kSees) side.see(block, column + i);
+        if constexpr (!kRest) largest = block;
+      }
       if constexpr (kRest)
         for (int u = 0; u < U; u++) keep_largest(v[u], largest);
-      else largest = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
       if (__builtin_expect(V::any_gt(largest, limit), 0)) break;
       high = largest;
       for (int u = 0; u < U; u++) {
@@ -273,17 +275,17 @@ struct Online {
   }
 
   // Feed from column i on; returns early when the reference moved between general and plain.
-  template <bool kGeneral, bool kStore>
-  size_t run(const E* x, size_t i, size_t n, C* e_out, RowWriter& writer) {
+  template <bool kGeneral, bool kStore, class Side>
+  size_t run(const E* x, size_t i, size_t n, C* e_out, Side& side) {
     while (i + U * W <= n) {
-      size_t blocks = least((size_t)left, (n - i) / (U * W)), beside = writer.steps();
+      size_t blocks = least((size_t)left, (n - i) / (U * W)), beside = side.steps();
       size_t stop = i + (beside ? least(blocks, beside) : blocks) * (U * W);
       if (beside) {
-        i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, writer);
-        if (!writer.steps()) writer.next();
+        i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, side);
+        if (!side.steps()) side.next();
       } else {
-        NoWriter none(nullptr);
-        i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, none);
+        Nothing nothing;
+        i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, nothing);
       }
       if (i < stop) {
         F largest = top;
@@ -298,6 +300,7 @@ struct Online {
     for (int u = 0; i < n; i += W, u++) {  // at most U vectors, the last one not full
       int lanes = n - i < (size_t)W ? (int)(n - i) : W;
       F v = lanes == W ? Row::load(x + i) : Row::load_tail(x + i, lanes, -(C)__builtin_inf());
+      if constexpr (Side::kSees) side.see(v, column + i);
       F largest = kRest ? top : v;
       if constexpr (kRest) keep_largest(v, largest);
       if (V::any_gt(largest, threshold)) {
@@ -318,14 +321,13 @@ struct Online {
   }
 
   // Feed n more columns. With kStore their exponentials, each against the reference of its segment,
-  // go to e_out, which may be x. Pending pieces of another row are written meanwhile.
-  template <bool kStore>
-  ONEREAD_INLINE void feed(const E* x, size_t n, C* e_out, Pending* pending = nullptr) {
-    RowWriter writer(pending);
+  // go to e_out, which may be x. `side` does its own work block by block.
+  template <bool kStore, class Side>
+  ONEREAD_INLINE void feed(const E* x, size_t n, C* e_out, Side&& side) {
     for (size_t i = 0; i < n;)
-      i = scale.general ? run<true, kStore>(x, i, n, e_out, writer)
-                        : run<false, kStore>(x, i, n, e_out, writer);
-    writer.close();
+      i = scale.general ? run<true, kStore>(x, i, n, e_out, side)
+                        : run<false, kStore>(x, i, n, e_out, side);
+    side.close();
     if (__builtin_expect(inf, 0) && !nan) nan = has_nan(x, n);
     column += n;
   }

@@ -136,18 +136,38 @@ struct Output {
   }
 };
 
-// Nothing to be written beside the sums.
-struct NoWriter {
-  explicit NoWriter(Pending*) {}
+// What is done beside the sums, block by block of a row. steps(): for how many blocks there is work.
+
+struct Nothing {
+  static constexpr bool kSees = false;
   static size_t steps() { return 0; }
   static ONEREAD_INLINE void step() {}
   static void next() {}
   static void close() {}
 };
 
+// Keeps the maxima of groups: of each lane over `vectors` vectors, a power of two of at least U. With
+// a NaN in the row, which its sums report, they are worth nothing.
+template <class C>
+struct MaximaKeeper : Nothing {
+  using V = Vec<C>;
+  static constexpr bool kSees = true;
+  C* maxima;
+  int shift;  // from columns to groups
+
+  explicit MaximaKeeper(const Maxima& of)
+      : maxima((C*)of.maxima), shift(__builtin_ctzll(of.vectors * (size_t)V::W)) {}
+  static size_t steps() { return (size_t)-1; }
+  ONEREAD_INLINE void see(typename V::F largest, size_t column) {
+    C* group = maxima + (column >> shift) * V::W;
+    V::store(group, V::hi(largest, V::load(group)));
+  }
+};
+
 // Writes pending pieces, U vectors at each step of the loop that sums the next row.
 template <class E, bool kLog>
 struct Writer {
+  static constexpr bool kSees = false;
   using Out = Output<E>;
   using C = typename Out::C;
   using V = Vec<C>;

@@ -185,24 +185,32 @@ class Reduce {
         SpanRead& read = found.reads[r * plan_.spans + span];
         const void* x = columns(row + r, at, end - at, w);
         FloatControl control(Rows::flushes(t[r]));
-        if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr, nullptr);
-        if (sums_) feed(&w.states[r], x, at, end - at, read, best[r]);
-        if (k_ && plan_.groups) scan_maxima(x, at, end - at, found.maxima + r * plan_.groups, read);
+        C* maxima = found.maxima + r * plan_.groups;
+        Maxima of_span{maxima + group_of(span), plan_.group_vectors};
+        bool keeps = plan_.groups && (whole_ || sums_);  // beside the sums, at no cost
+        if (whole_ && keeps) table_.feed_all_maxima(&w.states[r], x, end - at, of_span);
+        else if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr, nullptr);
+        if (sums_) feed(&w.states[r], x, at, end - at, keeps && !whole_ ? &of_span : nullptr, read, best[r]);
+        if (plan_.groups && !keeps) scan_maxima(x, at, end - at, maxima, read);
         for (size_t j = 0; j < ranks_; j++)
           found.before[(r * slots() + slot(span)) * ranks_ + j] +=
               count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
       }
-    for (size_t r = 0; r < n && whole_; r++)
-      table_.finish_all(&w.states[r], &found.whole[r * plan_.spans + span]);
+    for (size_t r = 0; r < n && whole_; r++) {
+      SpanSum& whole = found.whole[r * plan_.spans + span];
+      table_.finish_all(&w.states[r], &whole);
+      found.reads[r * plan_.spans + span].nan |= whole.nan;
+    }
     for (size_t r = 0; r < n && sums_; r++) {
       SpanRead& read = found.reads[r * plan_.spans + span];
       if (moments_) table_.finish_moments(&w.states[r], &read.sums);
       else table_.finish_rest(&w.states[r], &read.sums);
+      read.nan |= std::isnan(read.sums.m);
     }
   }
 
   // Sums alone have no use for blocks.
-  bool whole_span_at_once() const { return !plan_.staged && !ranks_ && !k_ && !out_.argmax; }
+  bool whole_span_at_once() const { return !plan_.staged && !ranks_ && (!k_ || whole_ || sums_) && !out_.argmax; }
 
   // First group of a span; spans hold whole groups.
   size_t group_of(size_t span) const {
@@ -217,9 +225,10 @@ class Reduce {
     return w.buffer.get();
   }
 
-  void feed(SumState* state, const void* x, size_t at, size_t n, SpanRead& read, double& best) {
-    double largest =
-        moments_ ? table_.feed_moments(state, x, n) : table_.feed_rest(state, x, n, nullptr);
+  void feed(SumState* state, const void* x, size_t at, size_t n, const Maxima* maxima,
+            SpanRead& read, double& best) {
+    double largest = moments_ ? table_.feed_moments(state, x, n, maxima)
+                              : table_.feed_rest_maxima(state, x, n, maxima);
     if (largest > best) {
       best = largest;
       read.best_block = at;

@@ -40,32 +40,32 @@ struct Scan {
 
   // n is at most 2^31 lanes' worth, so that 32-bit lane counters of float vectors cannot wrap.
   static size_t count_below(const E* x, size_t n, C value, bool or_equal) {
-    F bound = V::set(value);
-    I count = I{};
+    return or_equal ? count<true>(x, n, V::set(value)) : count<false>(x, n, V::set(value));
+  }
+  template <bool kOrEqual>
+  static size_t count(const E* x, size_t n, F bound) {
+    typename V::Count found[4] = {};
     size_t i = 0;
-    for (; i + W <= n; i += W) {
-      F v = Row::load(x + i);
-      count -= or_equal ? (I)(v <= bound) : (I)(v < bound);
-    }
-    if (i < n) {
-      F v = Row::load_tail(x + i, (int)(n - i), __builtin_nan(""));
-      count -= or_equal ? (I)(v <= bound) : (I)(v < bound);
-    }
-    size_t total = 0;
-    for (int lane = 0; lane < W; lane++) total += (size_t)count[lane];
-    return total;
+    for (; i + 4 * W <= n; i += 4 * W)
+      for (int u = 0; u < 4; u++)
+        V::count_below(Row::load(x + i + u * W), bound, kOrEqual, found[u]);
+    for (; i + W <= n; i += W) V::count_below(Row::load(x + i), bound, kOrEqual, found[0]);
+    if (i < n)
+      V::count_below(Row::load_tail(x + i, (int)(n - i), __builtin_nan("")), bound, kOrEqual,
+                     found[0]);
+    return (size_t)V::counted((found[0] + found[1]) + (found[2] + found[3]));
   }
 
-  static size_t collect(const C* maxima, size_t n, C value, uint32_t* columns) {
+  // Columns of x that are at least `value`, in order.
+  static size_t collect(const E* x, size_t n, C value, uint32_t* columns) {
     F bound = V::set(value);
-    size_t found = 0, i = 0;
-    for (; i + W <= n; i += W) {
-      if (!V::any(V::load(maxima + i) >= bound)) continue;
-      for (int lane = 0; lane < W; lane++)
-        if (maxima[i + lane] >= value) columns[found++] = (uint32_t)(i + lane);
-    }
-    for (; i < n; i++)
-      if (maxima[i] >= value) columns[found++] = (uint32_t)i;
+    size_t found = 0;
+    auto add = [&](uint32_t bits, size_t i) __attribute__((always_inline)) {
+      for (; bits; bits &= bits - 1) columns[found++] = (uint32_t)i + (uint32_t)__builtin_ctz(bits);
+    };
+    size_t i = 0;
+    for (; i + W <= n; i += W) add(V::at_least(Row::load(x + i), bound), i);
+    if (i < n) add(V::at_least(Row::load_tail(x + i, (int)(n - i), __builtin_nan("")), bound), i);
     return found;
   }
 };

@@ -73,6 +73,8 @@ class Best {
   Candidate<C> worst_{};
 };
 
+inline constexpr size_t kHits = 512;
+
 // Room for the selection of one row.
 template <class C>
 struct SelectRoom {
@@ -86,6 +88,7 @@ struct SelectRoom {
   Room<uint32_t> found;    // groups that may hold one of the k
   Room<Candidate<C>> candidates;
   Room<size_t> counts;
+  uint32_t hits[kHits];  // columns above the bound in part of a block
 };
 
 // Columns of -inf for the places from n to k: the lowest that are kept, then the lowest of the
@@ -124,14 +127,26 @@ void select_by_groups(const Rows& rows, size_t row, size_t k, const Plan& plan, 
   bound = kth(room.sorted.get(), count);
 
   Best<C> best(room.candidates.get(), k);
-  size_t length = rows.length(row);
+  auto offer = [&](size_t column) {
+    C v = rows.element_at<C>(row, column);
+    if (v >= bound && v != never) best.add(order_key(v), (int64_t)column);
+  };
+  size_t length = rows.length(row), last = SIZE_MAX;
   for (size_t i = 0; i < count; i++) {
-    size_t group = room.found[i];
+    size_t group = room.found[i], block = group / width;
     if (!(maxima[group] >= bound) || maxima[group] == never) continue;
-    size_t column = group / width * plan.group_vectors * width + group % width;
-    for (size_t j = 0; j < plan.group_vectors && column < length; j++, column += width) {
-      C v = rows.element_at<C>(row, column);
-      if (v >= bound && v != never) best.add(order_key(v), (int64_t)column);
+    size_t column = block * plan.group_vectors * width;
+    size_t stop = std::min(column + plan.group_vectors * width, length);
+    if (plan.staged) {  // single elements lie far apart: this lane's alone
+      for (column += group % width; column < stop; column += width) offer(column);
+    } else if (block != last) {  // groups of one block share its vectors
+      last = block;
+      for (; column < stop; column += kHits) {
+        size_t n = std::min(kHits, stop - column);
+        const char* x = rows.x(row) + column * rows.item();
+        size_t hits = rows.table.collect(x, n, &bound, room.hits);
+        for (size_t h = 0; h < hits; h++) offer(column + room.hits[h]);
+      }
     }
   }
   size_t n = best.finish(columns);

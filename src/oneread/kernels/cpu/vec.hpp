@@ -182,6 +182,39 @@ struct Vec : Types<C> {
     return equal ? none : v;
 #endif
   }
+  static ONEREAD_INLINE void count_below(F v, F bound, bool or_equal, Count& count) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4) {
+      __mmask16 k = or_equal ? _mm512_cmp_ps_mask((__m512)v, (__m512)bound, _CMP_LE_OQ)
+                             : _mm512_cmp_ps_mask((__m512)v, (__m512)bound, _CMP_LT_OQ);
+      count += (size_t)__builtin_popcount(k);
+    } else {
+      __mmask8 k = or_equal ? _mm512_cmp_pd_mask((__m512d)v, (__m512d)bound, _CMP_LE_OQ)
+                            : _mm512_cmp_pd_mask((__m512d)v, (__m512d)bound, _CMP_LT_OQ);
+      count += (size_t)__builtin_popcount(k);
+    }
+#else
+    count = count - (or_equal ? (I)(v <= bound) : (I)(v < bound));
+#endif
+  }
+  // One bit for each lane that is at least `bound`.
+  static ONEREAD_INLINE uint32_t at_least(F v, F bound) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(C) == 4)
+      return _mm512_cmp_ps_mask((__m512)v, (__m512)bound, _CMP_GE_OQ);
+    else return _mm512_cmp_pd_mask((__m512d)v, (__m512d)bound, _CMP_GE_OQ);
+#elif defined(__AVX2__)
+    if constexpr (sizeof(C) == 4)
+      return (uint32_t)_mm256_movemask_ps((__m256)(I)(v >= bound));
+    else return (uint32_t)_mm256_movemask_pd((__m256d)(I)(v >= bound));
+#else
+    I yes = v >= bound;
+    uint32_t bits = 0;
+    if (any(yes))
+      for (int lane = 0; lane < W; lane++) bits |= (uint32_t)(yes[lane] != 0) << lane;
+    return bits;
+#endif
+  }
   static ONEREAD_INLINE double counted(const Count& count) {
 #if defined(__AVX512F__)
     return (double)count;
