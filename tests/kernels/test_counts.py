@@ -28,6 +28,8 @@ IN_Y = 256
 SPAN = 32_768
 #: Columns that the online sums of a span look at once more, when the reference moves under way.
 AGAIN = 600
+#: Columns of a block that has one maximum in each lane, in the vectors of the counted build.
+BLOCK = 16 * 4
 LINE = 64
 
 PAPER = {
@@ -106,14 +108,13 @@ def test_counts_are_those_of_the_table(name: str, vocab: int) -> None:
     vocab = SHORT if kernel.algorithm == "sort" else vocab
     x = logits(vocab)
     seen = counted(call_of(kernel, x))
-    # A row's second look: k blocks of 16 columns, and the winners. Then the maxima of blocks, of 4
-    # columns at the least, which are stored, looked at twice and thinned out by 16.
+    # A row's second look: at k blocks, and at what reaches the bound. Then the maxima of blocks.
     selects = kernel.op in ("top_k", "softmax_topk", "read") and not kernel.textbook
-    look = ROWS * K * (16 + 2) if selects else 0
+    look = ROWS * K * (BLOCK + 4) if selects else 0
     maxima = x.size // 2 if selects else 0
-    # A short row is in the innermost caches when its maximum is known.
+    # Of a short row the maximum is found first, and the maxima of blocks last.
     first = kernel.algorithm == "lazy" and vocab <= SHORT
-    loads, stores = (kernel.loads + first) * x.size, kernel.stores * x.size
+    loads, stores = (kernel.loads + first * (1 + selects)) * x.size, kernel.stores * x.size
     more = look + again(kernel, vocab)
     log_sums = NEIGHBOURS if first else 0
     assert loads <= seen.loads <= loads + more + maxima + log_sums
@@ -129,10 +130,14 @@ def test_reads_are_what_a_small_cache_lacks(name: str) -> None:
     kernel = KERNELS[name]
     x = logits(4096 if kernel.algorithm == "sort" else 100_000)
     seen = counted(call_of(kernel, x))
-    # Lines at both ends of a row hold others' columns; winners are fetched again one by one.
+    # Lines at both ends of a row hold others' columns; winners and their blocks are fetched again.
     least = kernel.reads * x.nbytes
     ends = 2 * ROWS * LINE * kernel.reads
-    winners = ROWS * LINE * K * (16 + 2) if kernel.op in ("top_k", "softmax_topk", "read") else 0
+    winners = (
+        ROWS * LINE * K * (BLOCK * x.itemsize // LINE + 2)
+        if kernel.op in ("top_k", "softmax_topk", "read")
+        else 0
+    )
     assert least <= seen.x_fetched_bytes <= least + ends + winners
 
 
@@ -144,12 +149,21 @@ def test_row_that_fits_in_the_cache_is_fetched_once(name: str) -> None:
     assert x.nbytes <= seen.x_fetched_bytes <= x.nbytes + 2 * ROWS * LINE
 
 
+def test_short_rows_are_reduced_sixteen_at_a_time() -> None:
+    x = np.random.default_rng(0).normal(0, 4, (2 * NEIGHBOURS, 1000)).astype(np.float32)
+    some, many = (counted(partial(oneread.logsumexp, x[:rows])) for rows in (4, 2 * NEIGHBOURS))
+    assert some.x_loads == 2 * 4 * 1000
+    assert many.x_loads == 2 * x.size
+    assert round(some.x_fetched_bytes / x[:4].nbytes, 1) == 1
+    assert round(many.x_fetched_bytes / x.nbytes, 1) == 2  # 16 rows are more than 32 KiB
+
+
 def test_read_looks_at_a_block_once_more_for_each_rank() -> None:
     x = logits(100_000)
     for ranks in (1, 2):
         select = np.zeros((ROWS, ranks), np.int64)
         seen = counted(partial(oneread.read, x, top_k=K, select=select, rank=True))
-        assert round(seen.x_loads / x.size, 2) == 2 + ranks
+        assert round(seen.x_loads / x.size, 2) == 1 + ranks
         assert round(seen.x_fetched_bytes / x.nbytes, 2) == 1
     seen = counted(lambda: oneread.read(x, entropy=True, sum_p2=True))
     assert x.size <= seen.x_loads <= x.size + again(KERNELS["lazy_read"], 100_000)
