@@ -88,6 +88,40 @@ def test_avx2_rows_choose_the_code_of_both_libraries() -> None:
             assert bars(case) == {("torch out=", ratio)}
 
 
+def textbook(op: str) -> tuple[str, ...]:
+    return tuple(kernel.algorithm for kernel in OPS[op].kernels if kernel.textbook)
+
+
+def test_textbooks_run_beside_ours_and_safe_has_a_goal() -> None:
+    shapes = [
+        (4000, 100), (4000, 1000), (4000, 4000), (4000, 25000), (32, 128256), (256, 128256),
+        (10, 25000), (1, 128256),
+    ]  # fmt: skip
+    softmax = group("softmax textbook")
+    assert [case.shape for case in softmax] == shapes
+    for case in softmax:
+        assert case.goals == ((Bar("torch out=", 0.91, firm=True, kernel="safe"),),)
+    top_k = group("softmax_topk textbook")
+    assert {(case.shape, dict(case.options)["k"]) for case in top_k} == {
+        ((256, 25000), 5), ((32, 128256), 5), ((32, 128256), 50), ((256, 128256), 5)
+    }  # fmt: skip
+    (ordered,) = group("softmax_topk textbook sorted")
+    assert (ordered.order, ordered.shape) == ("sorted", (256, 25000))
+    for case in (*softmax, *top_k, ordered):
+        assert case.kernels == textbook(case.op)
+
+
+@pytest.mark.parametrize(
+    ("name", "isa"), [("AVX2", "x86-64-v3"), ("SSE4", "x86-64-v2"), ("scalar", "scalar")]
+)
+def test_textbooks_run_in_narrower_vectors(name: str, isa: str) -> None:
+    cases = [*group(f"softmax textbook {name}"), *group(f"softmax_topk textbook {name}")]
+    assert [case.shape for case in cases] == [(4000, 1000), (32, 128256), (256, 25000)]
+    for case in cases:
+        assert dict(case.environment) == {"ONEREAD_ISA": isa}
+        assert (case.peers, case.kernels) == ((), textbook(case.op))
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_every_op_has_cases_and_a_quick_one(op: str) -> None:
     assert any(case.quick for case in CASES.values() if case.op == op)
@@ -100,7 +134,9 @@ def test_every_float_type_has_a_quick_case() -> None:
 
 def test_goals_are_against_what_takes_part() -> None:
     for case in CASES.values():
-        for against in (bar.against for goal in case.goals for bar in goal):
+        for bar in (bar for goal in case.goals for bar in goal):
+            assert bar.kernel is None or bar.kernel in case.kernels
+            against = bar.against
             library = against.split(" ")[0].rstrip(",")
             if library in PEERS:
                 assert case.peers is None or library in case.peers
@@ -110,7 +146,9 @@ def test_goals_are_against_what_takes_part() -> None:
 
 def test_selection_by_name_part_and_pattern() -> None:
     assert [case.name for case in select(("softmax/4000x100",))] == ["softmax/4000x100"]
-    assert {case.group for case in select(("sorted",))} == {"softmax_topk sorted"}
+    assert {case.group for case in select(("topk sorted",))} == {"softmax_topk sorted"}
+    assert {case.group for case in select(("softmax/4000",))} == {"softmax", "log_softmax"}
+    assert select(("textbook",)) == [case for case in CASES.values() if case.kernels]
     assert len(select(("logsumexp/*x128256",))) == 2
     assert select(("nothing like it",)) == []
     assert select() == list(CASES.values())

@@ -180,7 +180,28 @@ def test_yardsticks_run_beside_ours() -> None:
     assert [record.contestant for record in records] == ["oneread", *case.yardsticks]
     assert all(record.median_s for record in records)
     kernels = [record.kernel["name"] for record in records if record.kernel]
-    assert kernels == ["online_softmax_topk", "online_logsumexp", "online_softmax_topk"]
+    assert kernels == ["lazy_softmax_topk", "lazy_logsumexp", "lazy_softmax_topk"]
+
+
+def test_kernels_run_beside_ours_and_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = dataclasses.replace(SMALL, kernels=("safe", "online"))
+    records = race(case, [], 1, EFFORT)
+    assert [record.contestant for record in records] == [
+        "oneread", "oneread, safe", "oneread, online"
+    ]  # fmt: skip
+    kernels = [record.kernel["name"] for record in records if record.kernel]
+    assert kernels == ["lazy_softmax", "safe_softmax", "online_softmax"]
+    assert all(record.median_s and record.checked_rows == 3 for record in records)
+    right = oneread.softmax
+
+    def wrong(x: Any, kernel: str | None = None, **arguments: Any) -> Any:
+        y = right(x, kernel=kernel, **arguments)
+        if kernel == "online":
+            y[..., -1] *= np.float32(1.001)
+        return y
+
+    monkeypatch.setattr(oneread, "softmax", wrong)
+    assert [record.status for record in race(case, [], 1, EFFORT)] == ["ok", "ok", "wrong"]
 
 
 def test_record_says_bytes_rates_and_cache() -> None:

@@ -49,6 +49,20 @@ def test_goal_against_an_absent_peer_is_not_judged(make_record: MakeRecord) -> N
     assert alone.verdicts[1].reason == "onnxruntime out= did not take part"
 
 
+@pytest.mark.parametrize(("safe_ms", "met"), [(1.0, True), (1.09, True), (1.11, False)])
+def test_goal_of_another_kernel_of_ours_is_judged_by_its_own_time(
+    make_record: MakeRecord, safe_ms: float, met: bool
+) -> None:
+    name = "softmax textbook/4000x1000"
+    records = [make_record(name, median_s=0.1), make_record(name, "torch out=", 1e-3)]
+    safe = make_record(name, "oneread, safe", safe_ms * 1e-3)
+    assert verdicts(*records, safe) == [met]
+    (verdict,) = judge.row(records).verdicts
+    assert (verdict.met, verdict.reason) == (None, "safe did not take part")
+    alone = judge.row([records[0], safe]).verdicts[0]
+    assert (alone.met, alone.reason) == (None, "torch out= did not take part")
+
+
 def test_wrong_result_of_ours_meets_no_goal(make_record: MakeRecord) -> None:
     wrong = make_record(median_s=None, status="wrong", reason="y is off")
     row = judge.row([wrong, *peers(make_record, 2, 2)])

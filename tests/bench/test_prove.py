@@ -26,9 +26,9 @@ def test_counted_accesses_are_the_claim(name: str) -> None:
     counted = prove.count(kernel)
     loads = counted.x_loads + counted.y_loads + counted.scratch_loads
     stores = counted.x_stores + counted.y_stores + counted.scratch_stores
-    # Maxima of blocks are a quarter of an element at most.
-    assert kernel.loads <= loads <= kernel.loads + 0.25
-    assert kernel.stores <= stores <= kernel.stores + 0.25
+    # Maxima of blocks: as the table says, half an access of each kind at most.
+    assert kernel.loads <= loads <= kernel.loads + 0.5
+    assert kernel.stores <= stores <= kernel.stores + 0.5
     assert round(counted.reads, 1) == kernel.reads
 
 

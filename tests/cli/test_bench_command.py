@@ -52,7 +52,7 @@ def test_file_holds_every_contestant_and_nothing_private(kept: tuple[Path, Resul
     ours = found.records[0]
     assert (ours.status, ours.threads) == ("ok", 1)
     assert ours.kernel is not None
-    assert ours.kernel["name"] == "online_softmax"
+    assert ours.kernel["name"] == "lazy_softmax"
 
 
 def test_comparison_of_a_run_with_itself(kept: tuple[Path, Result]) -> None:

@@ -10,8 +10,11 @@ from types import ModuleType
 
 import pytest
 
+from oneread.bench import textbook
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/benchmarks.md")
+TEXTBOOKS = "docs/does-online-softmax-pay-on-a-cpu.md"
 
 
 @pytest.fixture
@@ -37,11 +40,16 @@ def test_page_has_tables(name: str) -> None:
     assert "| softmax |" in block
 
 
+def test_page_of_the_textbooks_has_their_blocks(tool: ModuleType) -> None:
+    text = (ROOT / TEXTBOOKS).read_text("utf-8")
+    assert {name for _, name, _ in tool.BLOCK.findall(text)} == set(textbook.blocks([]))
+
+
 def test_changed_number_is_found_and_mended(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = []
-    for page in PAGES:
+    for page in (*PAGES, TEXTBOOKS):
         copies.append(tmp_path / Path(page).name)
         shutil.copy(ROOT / page, copies[-1])
     right = copies[1].read_text("utf-8")

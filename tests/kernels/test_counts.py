@@ -21,9 +21,15 @@ KERNELS = {kernel.name: kernel for spec in OPS.values() for kernel in spec.kerne
 ROWS, K = 3, 5
 VOCABS = (1000, 4099, 100_000)
 SHORT = 4096  # up to here our own kernels find the maximum of a row first
+#: Such rows are reduced as many at a time, and the logarithms of their sums taken in vectors.
+NEIGHBOURS = 16
+#: From here on the exponentials of a short row are kept where its results go.
+IN_Y = 256
 SPAN = 32_768
 #: Columns that the online sums of a span look at once more, when the reference moves under way.
 AGAIN = 600
+#: Columns of a block that has one maximum in each lane, in the vectors of the counted build.
+BLOCK = 16 * 4
 LINE = 64
 
 PAPER = {
@@ -102,17 +108,17 @@ def test_counts_are_those_of_the_table(name: str, vocab: int) -> None:
     vocab = SHORT if kernel.algorithm == "sort" else vocab
     x = logits(vocab)
     seen = counted(call_of(kernel, x))
-    # A row's second look: k blocks of 16 columns, and the winners. Then the maxima of blocks, of 4
-    # columns at the least, which are stored, looked at twice and thinned out by 16.
+    # A row's second look: at k blocks, and at what reaches the bound. Then the maxima of blocks.
     selects = kernel.op in ("top_k", "softmax_topk", "read") and not kernel.textbook
-    look = ROWS * K * (16 + 2) if selects else 0
+    look = ROWS * K * (BLOCK + 4) if selects else 0
     maxima = x.size // 2 if selects else 0
-    # A short row is in the innermost caches when its maximum is known.
+    # Of a short row the maximum is found first, and the maxima of blocks last.
     first = kernel.algorithm == "lazy" and vocab <= SHORT
-    loads, stores = (kernel.loads + first) * x.size, kernel.stores * x.size
+    loads, stores = (kernel.loads + first * (1 + selects)) * x.size, kernel.stores * x.size
     more = look + again(kernel, vocab)
-    assert loads <= seen.loads <= loads + more + maxima
-    assert stores <= seen.stores <= stores + maxima
+    log_sums = NEIGHBOURS if first else 0
+    assert loads <= seen.loads <= loads + more + maxima + log_sums
+    assert stores <= seen.stores <= stores + maxima + log_sums
     sweeps = seen.x_loads // x.size
     assert sweeps >= kernel.reads
     assert sweeps * x.size <= seen.x_loads <= sweeps * x.size + more
@@ -124,10 +130,14 @@ def test_reads_are_what_a_small_cache_lacks(name: str) -> None:
     kernel = KERNELS[name]
     x = logits(4096 if kernel.algorithm == "sort" else 100_000)
     seen = counted(call_of(kernel, x))
-    # Lines at both ends of a row hold others' columns; winners are fetched again one by one.
+    # Lines at both ends of a row hold others' columns; winners and their blocks are fetched again.
     least = kernel.reads * x.nbytes
     ends = 2 * ROWS * LINE * kernel.reads
-    winners = ROWS * LINE * K * (16 + 2) if kernel.op in ("top_k", "softmax_topk", "read") else 0
+    winners = (
+        ROWS * LINE * K * (BLOCK * x.itemsize // LINE + 2)
+        if kernel.op in ("top_k", "softmax_topk", "read")
+        else 0
+    )
     assert least <= seen.x_fetched_bytes <= least + ends + winners
 
 
@@ -139,16 +149,37 @@ def test_row_that_fits_in_the_cache_is_fetched_once(name: str) -> None:
     assert x.nbytes <= seen.x_fetched_bytes <= x.nbytes + 2 * ROWS * LINE
 
 
+def test_short_rows_are_reduced_sixteen_at_a_time() -> None:
+    x = np.random.default_rng(0).normal(0, 4, (2 * NEIGHBOURS, 1000)).astype(np.float32)
+    some, many = (counted(partial(oneread.logsumexp, x[:rows])) for rows in (4, 2 * NEIGHBOURS))
+    assert some.x_loads == 2 * 4 * 1000
+    assert many.x_loads == 2 * x.size
+    assert round(some.x_fetched_bytes / x[:4].nbytes, 1) == 1
+    assert round(many.x_fetched_bytes / x.nbytes, 1) == 2  # 16 rows are more than 32 KiB
+
+
 def test_read_looks_at_a_block_once_more_for_each_rank() -> None:
     x = logits(100_000)
     for ranks in (1, 2):
         select = np.zeros((ROWS, ranks), np.int64)
         seen = counted(partial(oneread.read, x, top_k=K, select=select, rank=True))
-        assert round(seen.x_loads / x.size, 2) == 2 + ranks
+        assert round(seen.x_loads / x.size, 2) == 1 + ranks
         assert round(seen.x_fetched_bytes / x.nbytes, 2) == 1
     seen = counted(lambda: oneread.read(x, entropy=True, sum_p2=True))
     assert x.size <= seen.x_loads <= x.size + again(KERNELS["lazy_read"], 100_000)
     assert seen[1:6] == (0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("vocab", "in_y"), [(IN_Y - 1, False), (IN_Y, True), (SHORT, True), (SHORT + 1, False)]
+)
+def test_exponentials_of_a_short_row_are_kept_in_y_unless_it_is_very_short(
+    vocab: int, in_y: bool
+) -> None:
+    x = logits(vocab)
+    seen = counted(lambda: oneread.softmax(x))
+    kept = (0, x.size, 2 * x.size, 0, 0) if in_y else (0, 0, x.size, x.size, x.size)
+    assert seen[1:6] == kept
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

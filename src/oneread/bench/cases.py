@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, Final, TypeAlias
 
+from oneread.spec import OPS
+
 Shape: TypeAlias = tuple[int, ...]
 
 #: What a bar can be against besides a contestant by its name.
@@ -21,6 +23,12 @@ ULP: Final = "ulp"
 #: Contestants of our own that a case can be compared with (`Case.yardsticks`).
 OWN_LOGSUMEXP: Final = "oneread logsumexp"
 OWN_RANDOM: Final = "oneread, random rows"
+
+
+def own_kernel(algorithm: str) -> str:
+    """Return what a kernel of ours that was asked for by name is called among contestants."""
+    return f"oneread, {algorithm}"
+
 
 #: From this size on, the data of the goals count as memory-sized.
 MEMORY_BYTES: Final = 128_000_000
@@ -41,8 +49,12 @@ class Bar:
     at_least: float
     firm: bool = False
     """Whether the number has room for noise in it already, so that no more is given."""
+    kernel: str | None = None
+    """Kernel of ours that is judged; None: the one that runs unless another is asked for."""
 
     def __str__(self) -> str:
+        if self.kernel:
+            return f"{self.kernel} at {self.at_least:g}x {self.against}"
         if self.against == ULP:
             return f"within {self.at_least:g} ulp"
         if self.against == READ:
@@ -78,6 +90,8 @@ class Case:
     peers: tuple[str, ...] | None = None
     """Libraries to compare with; None: all."""
     yardsticks: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    """Kernels of ours that take part beside the one that runs unless another is asked for."""
     quick: bool = False
 
     @property
@@ -241,11 +255,48 @@ def _avx2() -> Iterator[Case]:
             )  # fmt: skip
 
 
+#: The algorithms of the textbooks beside ours: which pass and which access pays.
+TEXTBOOK_SOFTMAX: Final = "softmax textbook"
+TEXTBOOK_TOP_K: Final = "softmax_topk textbook"
+
+
+def _textbook(op: str, shape: Shape, group: str, k: int | None = None, **others: Any) -> Case:
+    kernels = tuple(kernel.algorithm for kernel in OPS[op].kernels if kernel.textbook)
+    options = (("k", k),) if k else ()
+    memory = "fresh" if k else "out"
+    return Case(group, op, shape, options=options, memory=memory, kernels=kernels, **others)
+
+
+def _textbooks() -> Iterator[Case]:
+    goals, peers = ((Bar(TORCH, 0.91, firm=True, kernel="safe"),),), ("torch",)
+    for shape in (
+        (4000, 100), (4000, 1000), (4000, 4000), (4000, 25000), (32, 128256), (256, 128256),
+        (10, 25000), (1, 128256),
+    ):  # fmt: skip
+        quick = shape == (4000, 1000)
+        yield _textbook("softmax", shape, TEXTBOOK_SOFTMAX, goals=goals, peers=peers, quick=quick)
+    for shape, k in (((256, 25000), 5), ((32, 128256), 5), ((32, 128256), 50), ((256, 128256), 5)):
+        quick = shape == (256, 25000)
+        yield _textbook("softmax_topk", shape, TEXTBOOK_TOP_K, k, peers=peers, quick=quick)
+    group = f"{TEXTBOOK_TOP_K} sorted"
+    yield _textbook("softmax_topk", (256, 25000), group, 5, peers=peers, order="sorted")
+
+
+def _narrower() -> Iterator[Case]:
+    """Yield the textbooks in narrower vectors, down to one element, and against each other only."""
+    for name, isa in (("AVX2", "x86-64-v3"), ("SSE4", "x86-64-v2"), ("scalar", "scalar")):
+        of: dict[str, Any] = {"peers": (), "environment": (("ONEREAD_ISA", isa),)}
+        for shape in ((4000, 1000), (32, 128256)):
+            quick = name == "scalar" and shape == (4000, 1000)
+            yield _textbook("softmax", shape, f"{TEXTBOOK_SOFTMAX} {name}", quick=quick, **of)
+        yield _textbook("softmax_topk", (256, 25000), f"{TEXTBOOK_TOP_K} {name}", 5, **of)
+
+
 CASES: Final[dict[str, Case]] = {
     case.name: case
     for make in (
         _softmax, _fresh, _one_row, _log_softmax, _logsumexp, _softmax_topk, _sorted, _top_k,
-        _read, _dtypes, _axis, _call, _avx2,
+        _read, _dtypes, _axis, _call, _textbooks, _avx2, _narrower,
     )
     for case in make()
 }  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from oneread.bench.cases import BEST, CASES, READ, ULP, Bar, Goal
+from oneread.bench.cases import BEST, CASES, READ, ULP, Bar, Goal, own_kernel
 from oneread.bench.ours import OURS
 from oneread.bench.store import OK, Record
 
@@ -110,6 +110,11 @@ def _shown(bar: Bar, value: float) -> str:
 
 def _value(bar: Bar, ours: Record, others: tuple[Record, ...]) -> float | None:
     """Return what is to be at least the bar's number."""
+    if bar.kernel:
+        named = next(_named(own_kernel(bar.kernel), others), None)
+        if named is None:
+            return None
+        ours = named
     if bar.against == ULP:
         # The bar is an upper one: turned round so that more is better.
         return None if not ours.max_ulp else bar.at_least**2 / ours.max_ulp
@@ -126,6 +131,8 @@ def _named(name: str, others: tuple[Record, ...]) -> Iterator[Record]:
 
 
 def _why(bar: Bar, others: tuple[Record, ...]) -> str:
+    if bar.kernel and not any(_named(own_kernel(bar.kernel), others)):
+        return f"{bar.kernel} did not take part"
     library = bar.against.split(" ")[0]
     for record in others:
         if record.library == library and record.status != OK:

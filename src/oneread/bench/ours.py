@@ -1,4 +1,4 @@
-"""The ops as contestants, and the yardsticks made of them.
+"""The ops as contestants, their kernels by name, and the yardsticks made of them.
 
 Knows the ops by name only: which arguments a case has, it hands on.
 """
@@ -6,10 +6,11 @@ Knows the ops by name only: which arguments a case has, it hands on.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any, Final
 
 import oneread
-from oneread.bench.cases import OWN_LOGSUMEXP, OWN_RANDOM, Case
+from oneread.bench.cases import OWN_LOGSUMEXP, OWN_RANDOM, Case, own_kernel
 from oneread.bench.contestants import AbsentError, Contestant, Data, Forms
 from oneread.spec import OPS
 
@@ -18,9 +19,12 @@ OURS: Final = "oneread"
 
 
 def forms(case: Case, data: Data, threads: int) -> Forms:
-    """Return the op of the case, and its yardsticks, as contestants."""
+    """Return the op of the case, its other kernels and its yardsticks as contestants."""
     oneread.set_threads(threads)
     made = {OURS: lambda: contestant(case, data, threads)}
+    for kernel in case.kernels:
+        asked = dataclasses.replace(case, options=(*case.options, ("kernel", kernel)))
+        made[own_kernel(kernel)] = partial(contestant, asked, data, threads)
     if OWN_LOGSUMEXP in case.yardsticks:
         lse = Case(case.group, "logsumexp", case.shape, axis=case.axis, dtype=case.dtype)
         made[OWN_LOGSUMEXP] = lambda: contestant(lse, data, threads)

@@ -48,7 +48,8 @@ class Request:
         """
         total = 0.0
         for case in self.cases:
-            count = 1 + len(set(self.peers) & set(case.peers or PEERS))
+            peers = PEERS if case.peers is None else case.peers
+            count = 1 + len(case.kernels) + len(set(self.peers) & set(peers))
             each, per_gb = (0.12, 4.0) if self.quick else (0.4, 11.0)
             total += count * (each + per_gb * case.input_bytes / 1e9)
         return total + 5 * len({case.environment for case in self.cases})
