@@ -1,9 +1,9 @@
 // exp of one vector against a reference, without forming x - max where that would round.
 #pragma once
 
+#include "element.hpp"
 #include "kernels.hpp"
 #include "reference.hpp"
-#include "vec.hpp"
 
 namespace oneread::ONEREAD_ISA {
 

@@ -1,7 +1,7 @@
 // Plain traffic through the vectors of one instruction set: what bandwidth is measured with.
 #pragma once
 
-#include "vec.hpp"
+#include "element.hpp"
 
 namespace oneread::ONEREAD_ISA {
 

@@ -236,7 +236,6 @@ struct Online {
   }
 
   static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
   // Feed whole blocks from column i on until `stop`, the next folding or the block that the
   // reference must move for. Nothing but this loop keeps the sums in registers.
   template <bool kGeneral, bool kStore, class Side>

@@ -5,7 +5,7 @@
 
 #include "pool.hpp"
 #include "rank.hpp"
-#include "reduce_room.hpp"
+#include "results.hpp"
 
 namespace oneread::inline ONEREAD_DRIVERS {
 
@@ -25,13 +25,13 @@ class Reduce {
         whole_(out.scores && out.kind == 1 && !needs_rest(out)),
         sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
-        masked_(request.where || request.lengths) {
+        results_(request, plan, out, rows_) {
     group_ = plan.is_short && !plan.staged ? 16 : rows_.neighbours();
     equally_spaced_ = layout.outer.size() <= 1;
     row_step_ = layout.outer.empty() ? 0 : layout.outer[0].x / (ptrdiff_t)rows_.item();
     size_t each =
         plan.groups * sizeof(C) + (whole_ ? plan.spans * sizeof(SpanSum) : 0) + ranks_ * 8;
-    if (each * group_ > ((size_t)256 << 10)) group_ = 1;
+    if (each * group_ > ((size_t)128 << 10)) group_ = 1;
     for (int t = 0; t < plan.threads; t++)
       workers_.emplace_back(plan, group_, k_, ranks_, plan.by_span ? 0 : group_, whole_,
                             !(plan.staged || k_ || out.argmax) ? 0
@@ -262,142 +262,20 @@ class Reduce {
       sums = merge(sums, found.reads[s].sums, t);
       nan = nan || found.reads[s].nan;
     }
-    if (out_.max) out_.max.set(row, sums.m / t.t);
-    if (out_.entropy) out_.entropy.set(row, entropy(sums));
-    if (out_.sum_p2) out_.sum_p2.set(row, sum_p2(sums));
-    if (out_.state_m) out_.state_m[row] = sums.m;
-    write_halves(out_.state_r, row, sums.r);
-    write_halves(out_.state_s1, row, sums.s1);
-    write_halves(out_.state_s2, row, sums.s2);
-    if (out_.selected) write_selected(row, sums, t);
-    if (out_.rank) write_rank(row, found.before);
-    if (k_) write_top_k(row, w, found.maxima, nan);
+    results_.write_sums(row, sums, t);
+    if (out_.rank) results_.write_rank(row, found.before, slots());
+    if (k_) results_.write_top_k(row, w, found.maxima, nan);
     if (whole_) {
       WholeSum whole(found.whole, plan_.spans, t);
       if (out_.lse) out_.lse.set(row, whole.lse(t));
-      write_softmax(row, found.whole, whole, t);
+      results_.write_softmax(row, found.whole, whole, t);
     } else {
       if (out_.lse && plan_.is_short && std::isfinite(sums.m))
         out_.lse.set(row, sums.m / t.t + w.log_sums[r]);
       else if (out_.lse) out_.lse.set(row, lse(sums, t));
-      if (out_.scores) write_scores(row, sums, t);
+      if (out_.scores) results_.write_scores(row, sums, t);
     }
-    if (out_.argmax) out_.argmax[row] = argmax(row, w, found.reads, sums);
-  }
-
-  static void write_halves(double* to, size_t row, long double sum) {
-    if (!to) return;
-    to[2 * row] = (double)sum;
-    to[2 * row + 1] = std::isfinite(sum) ? (double)(sum - to[2 * row]) : 0;
-  }
-
-  void write_selected(size_t row, const Partial& sums, const Temperature& t) {
-    for (size_t j = 0; j < out_.selects; j++) {
-      size_t at = row * out_.selects + j;
-      auto x = (double)rows_.template element_at<C>(row, (size_t)out_.select[at]);
-      out_.selected.set(at, logprob(sums, x, t));
-    }
-  }
-
-  void write_rank(size_t row, const size_t* before) {
-    for (size_t j = 0; j < ranks_; j++) {
-      size_t at = row * ranks_ + j, sum = 0, length = rows_.length(row);
-      for (size_t s = 0; s < slots(); s++) sum += before[s * ranks_ + j];
-      int64_t column = out_.select[at];
-      // Columns beyond the length that lie left of one that is not kept come before it, too.
-      bool beyond =
-          !out_.rank_logit && !rows_.kept(row, (size_t)column) && column > (int64_t)length;
-      out_.rank[at] = (int64_t)(sum + (beyond ? (size_t)column - length : 0));
-    }
-  }
-
-  void write_top_k(size_t row, Worker& w, const C* maxima, bool nan) {
-    int64_t* columns = out_.indices + row * k_;
-    C* buffer = w.buffer.get();
-    void* bytes = w.bytes.get();
-    if (plan_.selection == Selection::sort) {
-      select_by_sorting<C>(rows_, row, k_, masked_, buffer, bytes, w.select, columns);
-    } else if (plan_.selection == Selection::block_max && !nan) {
-      select_by_groups<C>(rows_, row, k_, plan_, maxima, w.select, columns);
-    } else {
-      w.radix_rows += plan_.selection == Selection::block_max;
-      select_by_radix<C>(rows_, row, k_, masked_, buffer, bytes, w.select, columns);
-    }
-    if (out_.values) write_values(row, columns);
-  }
-
-  // The input's own bits, in the machine's byte order.
-  void write_values(size_t row, const int64_t* columns) {
-    bool own = is_float(request_.x.dtype);
-    size_t size = own ? rows_.item() : sizeof(C);
-    for (size_t i = 0; i < k_; i++) {
-      char* to = out_.values + (row * k_ + i) * size;
-      auto column = (size_t)columns[i];
-      if (own) {
-        rows_.copy_element(row, column, to);
-      } else {
-        C v = rows_.template element_at<C>(row, column);
-        std::memcpy(to, &v, sizeof v);
-      }
-    }
-  }
-
-  C winner(size_t row, size_t i) const {
-    return rows_.template element_at<C>(row, (size_t)out_.indices[row * k_ + i]);
-  }
-
-  // Probabilities with the bits that softmax gives them: its sums, its references, its kernel.
-  void write_softmax(size_t row, const SpanSum* spans, const WholeSum& whole,
-                     const Temperature& t) {
-    FloatControl control(Rows::flushes(t));
-    for (size_t i = 0; i < k_; i++) {
-      auto column = (size_t)out_.indices[row * k_ + i];
-      const SpanSum& span = spans[column / plan_.span_columns];
-      C x = winner(row, i), y = 0;
-      if (!span.empty && x > -(C)kInf) {
-        const Segment& segment = span.segment[segment_of(span, column % plan_.span_columns)];
-        rows_.own.exp_scale(&x, &y, 1, segment.reference, t, whole.factor(segment, t));
-      }
-      out_.scores.set(row * k_ + i, whole.has_no_probabilities() ? kNaN : (double)y);
-    }
-  }
-
-  void write_scores(size_t row, const Partial& sums, const Temperature& t) {
-    Partial of = sums;
-    if (out_.kind >= 3 && !has_no_probabilities(sums)) {  // over the winners alone
-      of = {(double)winner(row, 0)};
-      for (size_t i = 1; i < k_; i++) of.r += exp_difference((double)winner(row, i), of.m, t);
-    }
-    bool logs = out_.kind == 2 || out_.kind == 4;
-    for (size_t i = 0; i < k_; i++) {
-      auto x = (double)winner(row, i);
-      out_.scores.set(row * k_ + i, logs ? logprob(of, x, t) : probability(of, x, t));
-    }
-  }
-
-  int64_t argmax(size_t row, Worker& w, const SpanRead* reads, const Partial& sums) {
-    if (k_) return out_.indices[row * k_];
-    if (std::isnan(sums.m)) return first(row, w, 0, rows_.length(row), (C)kNaN);
-    for (size_t s = 0; s < plan_.spans; s++)
-      if (reads[s].best_block != kNowhere && reads[s].sums.m == sums.m && sums.m > -kInf)
-        return first(row, w, reads[s].best_block, reads[s].best_columns, (C)sums.m);
-    for (size_t c = 0; c < rows_.length(row); c++)  // nothing above -inf
-      if (rows_.kept(row, c)) return (int64_t)c;
-    return 0;
-  }
-
-  // First kept column of [at, at + n) that holds v, which may be NaN.
-  int64_t first(size_t row, Worker& w, size_t at, size_t n, C v) {
-    for (size_t i = 0; i < n; i += kBlock) {
-      size_t m = std::min(kBlock, n - i);
-      rows_.stage(row, at + i, m, w.buffer.get(), w.bytes.get());
-      for (size_t j = 0; j < m; j++) {
-        count_loads(&w.buffer[j], 1);
-        if (w.buffer[j] == v || (std::isnan(v) && std::isnan(w.buffer[j])))
-          return (int64_t)(at + i + j);
-      }
-    }
-    return 0;
+    if (out_.argmax) out_.argmax[row] = results_.argmax(row, w, found.reads, sums);
   }
 
   const Request& request_;
@@ -410,7 +288,8 @@ class Reduce {
   ptrdiff_t row_step_;  // elements between rows that are
   bool whole_;          // sums of all columns, as softmax makes them
   bool sums_;           // sums with one maximum kept out
-  bool moments_, masked_;
+  bool moments_;
+  Results<C> results_;
   std::vector<Worker> workers_;
 };
 

@@ -27,7 +27,7 @@ struct ReduceRoom {
         before(own_rows * ranks),
         ranked(group * ranks),
         buffer(columns),
-        bytes(columns * 8),
+        bytes(columns ? kBlock * 8 : 0),
         select(plan.groups, k > 0 && plan.selection != Selection::radix),
         short_sums(plan.is_short ? kNeighbours : 0) {}
   Room<SumState> states;

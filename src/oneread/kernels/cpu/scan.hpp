@@ -1,7 +1,7 @@
 // Passes that compare but do not sum: block maxima, counts, and the columns above a bound.
 #pragma once
 
-#include "vec.hpp"
+#include "element.hpp"
 
 namespace oneread::ONEREAD_ISA {
 

@@ -63,7 +63,7 @@ class Softmax {
 
   // A thread's room stays below 1 MiB however many spans a row has.
   static size_t most_rows(const Plan& plan) {
-    return std::max<size_t>(1, ((size_t)512 << 10) / (plan.spans * sizeof(SpanSum)));
+    return std::max<size_t>(1, ((size_t)128 << 10) / (plan.spans * sizeof(SpanSum)));
   }
 
   void some_rows(size_t from, size_t to, Worker& w) {

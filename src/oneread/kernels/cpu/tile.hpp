@@ -2,7 +2,7 @@
 // turned in registers, so that every cache line is read, or written, whole.
 #pragma once
 
-#include "vec.hpp"
+#include "element.hpp"
 
 namespace oneread::ONEREAD_ISA {
 
