@@ -128,7 +128,7 @@ Plan make_plan(const Request& request, const Layout& layout) {
   // 830 instead of 1000 us for 4000 rows of 1000; of rows of 100, 110 instead of 102 us. Past the
   // caches nothing is fetched.
   constexpr size_t kInY = 256;
-  bool in_y = plan.is_short && own_type && !plan.streaming && layout.vocab >= kInY;
+  bool in_y = own_type && !plan.streaming && layout.vocab >= kInY;
   plan.kept_rows = !request.y || request.log || !kept || in_y ? 0 : plan.fused ? 2 : 1;
   // A load whose address differs from that of a store just before it by a multiple of 4 KiB waits
   // for it: 1700 instead of 1000 us for 4000 rows of 1000.
