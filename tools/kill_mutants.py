@@ -24,7 +24,7 @@ TESTS = ROOT / "tests/cpp"
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 QUIET = ["-w", "-Wno-psabi"]
 COUNTED = ("reduce", "softmax", "stage", "textbook")  # drivers that have a second build
-DRIVERS = ("count", "isa_pick", "layout", "plan", "pool", "textbook_plan", *COUNTED)
+DRIVERS = ("bandwidth", "count", "isa_pick", "layout", "plan", "pool", "textbook_plan", *COUNTED)
 ISAS = ("x86_64_v2", "x86_64_v3", "x86_64_v4", "scalar", "counting")
 TESTED = "x86_64_v3"  # mutants of vector code are compiled for this one alone
 SECONDS = 120
@@ -47,6 +47,17 @@ MUTANTS = (
     Mutant(
         "no rescale in the textbook", "textbook.hpp", "d.lane[u], rescale, exp(v[u] - m)",
         "d.lane[u], V::set(1), exp(v[u] - m)", VECTOR,
+    ),
+    Mutant(
+        "maxima counted once too often", "short.hpp", "V::counted(ties) - 1", "V::counted(ties)",
+        VECTOR,
+    ),
+    Mutant(
+        "lost tail of a short row", "short.hpp", "      if (i < stop) {", "      if (false) {", VECTOR
+    ),
+    Mutant(
+        "half a tile", "tile.hpp", "for (int i = 0; i < L; i++) {",
+        "for (int i = 0; i < L / 2; i++) {", VECTOR,
     ),
     Mutant("maximum in the sum", "online.hpp", "    x = smaller;\n", "", VECTOR),
     Mutant(

@@ -122,6 +122,71 @@ TEST(the_maximum_stays_out_of_the_sum) {
     }
 }
 
+TEST(short_rows_have_the_sums_of_long_ones) {
+  const Kernels& k = current_tables()(ElementType::f32);
+  for (size_t n : {1, 2, 15, 16, 17, 63, 64, 65, 100, 1000, 4095, 4096})
+    for (size_t ties : {1, 2, 5}) {
+      auto x = normal<float>(n, 4, (unsigned)(n + ties));
+      for (size_t i = 0; i < ties && i < n; i++) x[i * 7919 % n] = 20;
+      Partial whole = sums(k, x, n, true), p{}, plain{};
+      k.short_rest(x.data(), 0, 1, n, {}, true, &p);
+      k.short_rest(x.data(), 0, 1, n, {}, false, &plain);
+      CHECK(p.m == whole.m && p.r == plain.r && p.m == plain.m, "n = %zu", n);
+      auto near = [](long double a, long double b) { return fabsl(a - b) <= 1e-6L * fabsl(b); };
+      CHECK(near(p.r, whole.r), "n = %zu, %zu ties: %Lg, not %Lg", n, ties, p.r, whole.r);
+      CHECK(near(p.s1, whole.s1), "n = %zu, %zu ties: %Lg, not %Lg", n, ties, p.s1, whole.s1);
+      CHECK(near(p.s2, whole.s2), "n = %zu, %zu ties: %Lg, not %Lg", n, ties, p.s2, whole.s2);
+    }
+}
+
+TEST(short_rows_tell_what_is_not_finite) {
+  const Kernels& k = current_tables()(ElementType::f32);
+  auto row = [&](std::vector<float> x) {
+    Partial p{};
+    k.short_rest(x.data(), 0, 1, x.size(), {}, false, &p);
+    return p.m;
+  };
+  CHECK(row({-INFINITY, -INFINITY}) == -INFINITY && row({}) == -INFINITY);
+  CHECK(row({1, INFINITY, -INFINITY}) == INFINITY);
+  CHECK(std::isnan(row({1, NAN})) && std::isnan(row({-INFINITY, NAN})));
+  CHECK(std::isnan(row({INFINITY, NAN, 1})));
+}
+
+TEST(logarithms_of_sums_are_within_2_ulp) {
+  const Kernels& k = current_tables()(ElementType::f32);
+  double worst = 0;
+  for (double r = 1e-300; r < 1e5; r *= 1.0137) {
+    double lane[kLogRoom] = {r};
+    k.log_sums(lane, 1);
+    double truth = std::log1p(r);
+    worst = std::max(worst, std::fabs(lane[0] - truth) / (std::nextafter(truth, 1e9) - truth));
+  }
+  CHECK(worst <= 3, "%g ulp from log1p", worst);
+}
+
+TEST(tiles_turn_and_turn_back) {
+  const Kernels& k = current_tables()(ElementType::f32);
+  for (size_t rows : {1, 2, 3, 15, 16, 17, 48})
+    for (size_t n : {1, 7, 16, 19, 100}) {
+      size_t step = rows + 5, row_step = n + 3;
+      auto x = normal<float>(n * step, 4, (unsigned)(rows * n));
+      std::vector<float> turned(rows * row_step, -1), back(x.size(), -1);
+      k.gather_rows(x.data(), (ptrdiff_t)step, rows, n, turned.data(), row_step);
+      k.scatter_rows(turned.data(), row_step, back.data(), (ptrdiff_t)step, rows, n);
+      size_t wrong = 0;
+      for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < n; c++) {
+          wrong += turned[r * row_step + c] != x[c * step + r];
+          wrong += back[c * step + r] != x[c * step + r];
+        }
+        for (size_t c = n; c < row_step; c++) wrong += turned[r * row_step + c] != -1;
+      }
+      for (size_t c = 0; c < n; c++)
+        for (size_t r = rows; r < step; r++) wrong += back[c * step + r] != -1;
+      CHECK(wrong == 0, "%zu rows of %zu: %zu wrong", rows, n, wrong);
+    }
+}
+
 TEST(half_conversions_round_trip_every_number) {
   for (ElementType type : {ElementType::f16, ElementType::bf16}) {
     const Kernels& k = current_tables()(type);
