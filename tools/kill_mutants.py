@@ -53,7 +53,8 @@ MUTANTS = (
         VECTOR,
     ),
     Mutant(
-        "lost tail of a short row", "short.hpp", "      if (i < stop) {", "      if (false) {", VECTOR
+        "lost tail of a short row", "short.hpp", "      if (i < stop) {", "      if (false) {",
+        VECTOR,
     ),
     Mutant(
         "half a tile", "tile.hpp", "for (int i = 0; i < L; i++) {",

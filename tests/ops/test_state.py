@@ -98,6 +98,13 @@ def test_merge_of_any_split_in_any_order_is_one_read(
     assert_is_read(states[0], want)
 
 
+def test_rank_of_a_subnormal_logit_is_exact() -> None:
+    x = np.array([[0.0, 1e-45, 3e-45], [1e-45, -1e-45, 0.0]], np.float32)
+    options: dict[str, Any] = {"select": [1, 0], "rank": True}
+    state = State.of(x, selected_logit=[x[0, 1], x[1, 0]], **options)
+    assert state.rank.tolist() == oneread.read(x, **options).rank.tolist() == [1, 0]
+
+
 @settings(max_examples=100, deadline=None)
 @given(rows_and_cuts())
 def test_merge_is_commutative_bit_for_bit(case: tuple[Any, list[int]]) -> None:

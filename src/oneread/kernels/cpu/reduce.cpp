@@ -114,7 +114,6 @@ class Reduce {
     for (size_t at = 0; step && at < vocab; at += step)
       rows_.stage_rows(row, n, at, std::min(step, vocab - at), w.buffer.get() + at, kRowStep,
                        w.bytes.get());
-    FloatControl control(Rows::flushes(rows_.temperature(row)));
     for (size_t r = 0; r < n; r++)
       found.reads[r] = {empty_partial(), 0, rows_.length(row + r), false};
     if (sums_) short_sums(row, n, w, found);
