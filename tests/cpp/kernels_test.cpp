@@ -158,7 +158,7 @@ TEST(logarithms_of_sums_are_within_2_ulp) {
   const Kernels& k = current_tables()(ElementType::f32);
   double worst = 0;
   for (double r = 1e-300; r < 1e5; r *= 1.0137) {
-    double lane[kLogRoom] = {r};
+    double lane[kRowsTogether] = {r};
     k.log_sums(lane, 1);
     double truth = std::log1p(r);
     worst = std::max(worst, std::fabs(lane[0] - truth) / (std::nextafter(truth, 1e9) - truth));
@@ -220,15 +220,15 @@ TEST(group_maxima_bound_every_column) {
   auto w = (size_t)k.width;
   for (size_t n : {(size_t)1, w + 1, w * 16 - 3, w * 64 + 5}) {
     auto x = normal<float>(n, 1, 3);
-    std::vector<float> maxima((n / (4 * w) + 1) * w), truth(maxima.size(), -INFINITY);
-    CHECK(!k.block_max(x.data(), n, 4, maxima.data(), true));
+    std::vector<float> maxima((n / (4 * w) + 1) * w, -INFINITY), truth = maxima;
+    CHECK(!k.block_max(x.data(), n, 4, maxima.data()));
     for (size_t i = 0; i < n; i++) {
       float& m = truth[i / (4 * w) * w + i % w];
       m = std::max(m, x[i]);
     }
     for (size_t g = 0; g < (n + 4 * w - 1) / (4 * w) * w; g++) CHECK(maxima[g] == truth[g]);
     x[n - 1] = NAN;
-    CHECK(k.block_max(x.data(), n, 4, maxima.data(), true));
+    CHECK(k.block_max(x.data(), n, 4, maxima.data()));
   }
 }
 

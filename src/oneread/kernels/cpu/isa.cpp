@@ -26,7 +26,7 @@ struct AllState {
 
 // Short rows that are summed before the first of them is written: as many as lie in the innermost
 // cache with their exponentials.
-constexpr size_t kBatchBytes = 8192, kMostRows = 16;
+constexpr size_t kBatchBytes = 8192;
 
 template <class T>
 T& as(SumState* state) {
@@ -41,9 +41,9 @@ struct Entry {
   template <bool kLog>
   static void rows(const SoftmaxRows& job) {
     using Sums = Short<E, kLog, false>;
-    Sums sums[kMostRows];
+    Sums sums[kRowsTogether];
     size_t most = kBatchBytes / (job.vocab * sizeof(C) + 1);
-    most = most < 1 ? 1 : most > kMostRows ? kMostRows : most;
+    most = most < 1 ? 1 : most > kRowsTogether ? kRowsTogether : most;
     for (size_t row = 0; row < job.rows; row += most) {
       size_t n = job.rows - row < most ? job.rows - row : most;
       const E* x = (const E*)job.x + (ptrdiff_t)row * job.x_stride;
@@ -52,9 +52,12 @@ struct Entry {
       ptrdiff_t step = job.exponentials ? (ptrdiff_t)job.vocab : job.y_stride;
       // The next rows' x; and y, of this row where it is written next, else of the next rows.
       const E* next_y = kLog ? y : y + (ptrdiff_t)most * job.y_stride;
-      Sums::template many<!kLog, true>(x, job.x_stride, n, job.vocab, job.temperature, e, step,
-                                       sums,
-                                       {x + (ptrdiff_t)most * job.x_stride, next_y, job.y_stride});
+      typename Sums::Ahead ahead{x + (ptrdiff_t)most * job.x_stride, next_y, job.y_stride};
+      if (job.streaming)
+        Sums::template many<!kLog>(x, job.x_stride, n, job.vocab, job.temperature, e, step, sums);
+      else
+        Sums::template many<!kLog, true>(x, job.x_stride, n, job.vocab, job.temperature, e, step,
+                                         sums, ahead);
       if constexpr (kLog) {
         write_logs(job, sums, n, x, y);
       } else {
@@ -71,9 +74,9 @@ struct Entry {
   }
   static void write_logs(const SoftmaxRows& job, const Short<E, true, false>* sums, size_t rows,
                          const E* x, E* y) {
-    typename Short<E, true, false>::Rest sum[kMostRows];
+    typename Short<E, true, false>::Rest sum[kRowsTogether];
     Short<E, true, false>::finish(sums, rows, job.temperature, sum);
-    double log_sum[kMostRows] = {};
+    double log_sum[kRowsTogether] = {};
     for (size_t r = 0; r < rows; r++) log_sum[r] = (double)sum[r].r;
     log_sums(log_sum, rows);
     for (size_t r = 0; r < rows; r++, x += job.x_stride, y += job.y_stride) {
@@ -106,12 +109,12 @@ struct Entry {
   template <bool kMoments>
   static void short_rest(const void* x, ptrdiff_t stride, size_t rows, size_t n,
                          const Temperature& t, Partial* out) {
-    Short<E, true, kMoments> sums[kMostRows];
-    for (size_t row = 0; row < rows; row += kMostRows) {
-      size_t some = rows - row < kMostRows ? rows - row : kMostRows;
+    Short<E, true, kMoments> sums[kRowsTogether];
+    for (size_t row = 0; row < rows; row += kRowsTogether) {
+      size_t some = rows - row < kRowsTogether ? rows - row : kRowsTogether;
       sums->template many<false>((const E*)x + (ptrdiff_t)row * stride, stride, some, n, t, nullptr,
                                  0, sums);
-      typename Short<E, true, kMoments>::Rest rest[kMostRows];
+      typename Short<E, true, kMoments>::Rest rest[kRowsTogether];
       Short<E, true, kMoments>::finish(sums, some, t, rest);
       for (size_t r = 0; r < some; r++)
         out[row + r] = {rest[r].m, rest[r].r, rest[r].s1, rest[r].s2};
@@ -192,8 +195,8 @@ struct Entry {
   }
   static ONEREAD_INLINE typename Vec<C>::F identity(typename Vec<C>::F v) { return v; }
 
-  static bool block_max(const void* x, size_t n, size_t vectors, void* maxima, bool first) {
-    return Scan<E>::block_max((const E*)x, n, vectors, (C*)maxima, first);
+  static bool block_max(const void* x, size_t n, size_t vectors, void* maxima) {
+    return Scan<E>::block_max((const E*)x, n, vectors, (C*)maxima);
   }
   static size_t count_below(const void* x, size_t n, const void* value, bool or_equal) {
     return Scan<E>::count_below((const E*)x, n, *(const C*)value, or_equal);

@@ -76,6 +76,8 @@ struct alignas(64) SumState {
 
 // Rows of up to this many columns are summed against their maximum, see short.hpp.
 inline constexpr size_t kShortColumns = 4096;
+// At most so many of them go through each step together.
+inline constexpr size_t kRowsTogether = 16;
 
 // Part of a row that is summed and not yet written: y = from * factor, or (from - m) - log_sum.
 struct Piece {
@@ -140,7 +142,7 @@ struct Kernels {
                      bool moments, Partial*);
 
   // log(1 + r) of n numbers in place, with the bits that softmax_rows has it. There is room for
-  // kLogRoom of them.
+  // kRowsTogether of them.
   void (*log_sums)(double* r, size_t n);
 
   // Sums of a span, fed block by block; `e` (compute type, may be x itself or null) gets the
@@ -182,11 +184,11 @@ struct Kernels {
                        size_t n);
 
   // Scans. block_max: maxima[s * width + lane] = largest of x[s * vectors * width + j * width +
-  // lane] over j < vectors, joined with what is there unless `first`; returns whether x has a NaN.
+  // lane] over j < vectors, joined with what is there; returns whether x has a NaN.
   // count_below: elements < value, or <= value with `or_equal`; a NaN is never counted.
   // collect: columns of x >= value, in order. `value` is a number of the compute type, by
   // address, since making a subnormal float of a double may flush it.
-  bool (*block_max)(const void* x, size_t n, size_t vectors, void* maxima, bool first);
+  bool (*block_max)(const void* x, size_t n, size_t vectors, void* maxima);
   size_t (*count_below)(const void* x, size_t n, const void* value, bool or_equal);
   size_t (*collect)(const void* x, size_t n, const void* value, uint32_t* columns);
 

@@ -26,7 +26,7 @@ class Reduce {
         sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
         results_(request, plan, out, rows_) {
-    group_ = plan.is_short && !plan.staged ? 16 : rows_.neighbours();
+    group_ = plan.is_short && !plan.staged ? kRowsTogether : rows_.neighbours();
     equally_spaced_ = layout.outer.size() <= 1;
     row_step_ = layout.outer.empty() ? 0 : layout.outer[0].x / (ptrdiff_t)rows_.item();
     size_t each =
@@ -131,10 +131,10 @@ class Reduce {
       table_.short_rest(short_row(row + r, r, w), stride, alike ? n : 1, rows_.length(row + r),
                         rows_.temperature(row + r), moments_, sums + r);
     }
-    for (size_t r = 0; out_.lse && r < n; r += kLogRoom) {
+    for (size_t r = 0; out_.lse && r < n; r += kRowsTogether) {
       double* logs = w.log_sums + r;
-      for (size_t i = 0; i < kLogRoom; i++) logs[i] = r + i < n ? (double)sums[r + i].r : 0;
-      table_.log_sums(logs, std::min(kLogRoom, n - r));
+      for (size_t i = 0; i < kRowsTogether; i++) logs[i] = r + i < n ? (double)sums[r + i].r : 0;
+      table_.log_sums(logs, std::min(kRowsTogether, n - r));
     }
     for (size_t r = 0; r < n; r++) found.reads[r].sums = sums[r];
   }
@@ -240,8 +240,7 @@ class Reduce {
 
   void scan_maxima(const void* x, size_t at, size_t n, C* maxima, SpanRead& read) {
     auto width = (size_t)table_.width, columns = plan_.group_vectors * width;
-    bool first = at % columns == 0;
-    bool nan = table_.block_max(x, n, plan_.group_vectors, maxima + at / columns * width, first);
+    bool nan = table_.block_max(x, n, plan_.group_vectors, maxima + at / columns * width);
     read.nan = read.nan || nan;
   }
 

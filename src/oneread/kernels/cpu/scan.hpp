@@ -16,11 +16,10 @@ struct Scan {
 
   // A group is one lane of `vectors` consecutive vectors. NaN columns are left out of the maxima
   // and reported.
-  static bool block_max(const E* x, size_t n, size_t vectors, C* maxima, bool first) {
-    const F none = V::set(-(C)__builtin_inf());
+  static bool block_max(const E* x, size_t n, size_t vectors, C* maxima) {
     I nan = I{};
     for (size_t i = 0; i < n; maxima += W) {
-      F high = first ? none : V::load(maxima);
+      F high = V::load(maxima);
       size_t end = i + vectors * W < n ? i + vectors * W : n;
       for (; i + W <= end; i += W) {
         F v = Row::load(x + i);

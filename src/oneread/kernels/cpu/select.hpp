@@ -119,7 +119,8 @@ void select_by_groups(const Rows& rows, size_t row, size_t k, const Plan& plan, 
   C bound = never;
   size_t second = (plan.groups + 16 * width - 1) / (16 * width) * width;
   if (second >= 2 * k) {
-    rows.own.block_max(maxima, plan.groups, 16, room.second.get(), true);
+    std::fill(room.second.get(), room.second.get() + second, never);
+    rows.own.block_max(maxima, plan.groups, 16, room.second.get());
     bound = kth(room.second.get(), second);
   }
   size_t count = rows.own.collect(maxima, plan.groups, &bound, room.found.get());

@@ -284,7 +284,7 @@ class Softmax {
 
   // With the bits that softmax_rows has it.
   double log_sum(const Partial& p) const {
-    double r[kLogRoom] = {(double)p.r};
+    double r[kRowsTogether] = {(double)p.r};
     table_.log_sums(r, 1);
     return r[0];
   }

@@ -10,6 +10,7 @@ namespace oneread::inline ONEREAD_DRIVERS {
 // Columns that are gathered, converted or scanned at a time: 16 KiB of float, half an L1 cache.
 // Every vector width's group of sums divides it.
 inline constexpr size_t kBlock = 4096;
+static_assert(kShortColumns <= kBlock);  // short rows are staged whole
 
 // Elements between neighbouring rows in a buffer beside their length: at a power of two they would
 // fall into one set of the cache.

@@ -33,8 +33,6 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-inline constexpr float kInfF = __builtin_inff();
-
 template <class C>
 struct Types;
 
