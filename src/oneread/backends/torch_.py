@@ -112,8 +112,8 @@ def written(out: torch.Tensor) -> None:
         _increment_version(out)
 
 
-def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
-    """Return the operands of a contiguous float tensor and of a result like it, and the result.
+def plain(x: Any) -> tuple[Any, ...] | None:
+    """Return a contiguous float tensor as the native module takes it.
 
     None whenever anything is out of the ordinary, which a slower path then names or handles. One
     long test on purpose: this is the cost of every small call.
@@ -127,11 +127,21 @@ def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
         or forward_ad._current_level >= 0
         or (name := _FLOATS.get(x.dtype)) is None
         or not _is_plain(x)
+        or x.untyped_storage().nbytes() < x.nbytes
     ):
         return None
-    shape, n_bytes, address = x.shape, x.nbytes, x.data_ptr()
-    if x.untyped_storage().nbytes() < n_bytes:
+    shape, size = x.shape, x.itemsize
+    if len(shape) == 2:
+        return x.data_ptr(), name, shape, (size * shape[1], size)
+    return x.data_ptr(), name, shape, tuple([size * step for step in x.stride()])
+
+
+def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
+    """Return the operands of such a tensor and of a result like it, and the result; or None."""
+    operand = plain(x)
+    if operand is None:
         return None
+    n_bytes = x.nbytes
     if out is None:
         if n_bytes >= _HUGE_BYTES:
             return None
@@ -139,18 +149,13 @@ def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
     elif out is not x and (
         type(out) is not torch.Tensor
         or out.dtype != x.dtype
-        or out.shape != shape
+        or out.shape != x.shape
         or not _is_plain(out)
-        or -n_bytes < out.data_ptr() - address < n_bytes
+        or -n_bytes < out.data_ptr() - operand[0] < n_bytes
         or out.untyped_storage().nbytes() < n_bytes
     ):
         return None
-    size = x.itemsize
-    if len(shape) == 2:
-        same = name, shape, (size * shape[1], size)
-    else:
-        same = name, shape, tuple([size * step for step in x.stride()])
-    return (address, *same), (out.data_ptr(), *same), out
+    return operand, (out.data_ptr(), *operand[1:]), out
 
 
 def _is_plain(x: torch.Tensor) -> bool:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oneread.backends import find
+from oneread.backends.base import STORAGE
+from oneread.backends.numpy_ import NATIVE
 from oneread.ops._arguments import DEFAULTS, Call, Options, Source, source_of
 from oneread.ops._output import (
     Slot,
@@ -59,8 +61,18 @@ class Op(NamedTuple):
     """From a call, a plan and `out` to the result."""
 
 
+class _Again(NamedTuple):
+    """What a call without options becomes when it is made again: the cost of every small call."""
+
+    axes: tuple[int, ...]
+    kind: int
+    outputs: tuple[tuple[str, int, tuple[int, ...], str], ...]
+    """Name, place among `FIELDS`, shape and type of each result."""
+    result: Any
+
+
 #: Calls without options and their plans, which follow from shapes and types alone.
-_KEPT: dict[Any, tuple[Call, Plan]] = {}
+_KEPT: dict[Any, tuple[Call, Plan, _Again | None]] = {}
 _KEPT_MOST: Final = 1024
 
 
@@ -68,6 +80,10 @@ def run_op(
     op: Op, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Run an op; `own` are the arguments that it alone has, `options` those that all have."""
+    if out is None and options is DEFAULTS:
+        kept = _kept_call(op, x, axis, dtype, own)
+        if kept is not None:
+            return _run_again(op, *kept)
     if type(x) is not np.ndarray and find.in_graph(x):
         from oneread.ops import _graph
 
@@ -92,13 +108,8 @@ def _recalled(
     op: Op, source: Source, axis: Any, dtype: Any, own: dict[str, Any]
 ) -> tuple[Call, Plan]:
     """Return a call without options and its plan, looked up when one like it was made before."""
-    # The types belong to the key: True equals 1 and is no k.
-    values = (axis, dtype, *own.values())
-    key: Any = (op.name, source.shape, source.dtype, values, tuple(map(type, values)))
-    try:
-        kept = _KEPT.get(key)
-    except TypeError:  # an array or a list among the arguments
-        kept = key = None
+    key = _key(op, source.shape, source.dtype, axis, dtype, own)
+    kept = _KEPT.get(key)
     if kept is not None:
         return kept[0].again(source), kept[1]
     call = Call(op.name, source, axis)
@@ -106,8 +117,64 @@ def _recalled(
     if key is not None and plan.select is None and not isinstance(axis, tuple):
         if len(_KEPT) >= _KEPT_MOST:
             _KEPT.clear()
-        _KEPT[key] = call.again(source._replace(x=None, view=None)), plan
+        without_x = call.again(source._replace(x=None, view=None))
+        _KEPT[key] = without_x, plan, _again(op, call, plan)
     return call, plan
+
+
+def _key(
+    op: Op, shape: tuple[int, ...], name: str | None, axis: Any, dtype: Any, own: dict[str, Any]
+) -> Any:
+    """Return what a call without options is kept under; None with lists among its arguments."""
+    # The types belong to the key: True equals 1 and is no k.
+    values = (axis, dtype, *own.values())
+    try:
+        hash(values)
+    except TypeError:
+        return None
+    return op.name, shape, name, values, tuple(map(type, values))
+
+
+def _kept_call(
+    op: Op, x: Any, axis: Any, dtype: Any, own: dict[str, Any]
+) -> tuple[_Again, Any, Any] | None:
+    """Return how to make a call again, its operand and what wraps its results, if it is kept."""
+    wrap = None
+    if type(x) is np.ndarray:
+        operand, name = x, NATIVE.get(x.dtype)
+    else:
+        torch_ = find.torch_backend()
+        operand = torch_ and torch_.plain(x)
+        if operand is None:
+            return None
+        name, wrap = operand[1], torch_.wrap
+    kept = _KEPT.get(_key(op, x.shape, name, axis, dtype, own))
+    again = kept and kept[2]
+    return (again, operand, wrap) if again else None
+
+
+def _again(op: Op, call: Call, plan: Plan) -> _Again | None:
+    """Return the short way to make a call again, where its results need no second look."""
+    slots = plan.slots.items()
+    as_written = all(s.dtype == s.kernel_dtype != "bfloat16" and s.place is None for _, s in slots)
+    if op.run is not run_reduce or not call.shape or not as_written:
+        return None
+    outputs = [(name, FIELDS.index(s.field), s.shape, s.dtype) for name, s in slots]
+    return _Again(call.axes, plan.kind, tuple(outputs), plan.result)
+
+
+def _run_again(op: Op, again: _Again, operand: Any, wrap: Any) -> Any:
+    written: list[Any] = [None] * len(FIELDS)
+    made = {}
+    for name, place, shape, dtype in again.outputs:
+        made[name] = written[place] = np.empty(shape, STORAGE[dtype])
+    cpu.native.reduce(
+        operand, again.axes, None, None, None, cpu.threads, 0, op.name, again.kind, None, None,
+        tuple(written),
+    )  # fmt: skip
+    if wrap is not None:
+        made = {name: wrap(made[name], dtype, None) for name, _, _, dtype in again.outputs}
+    return made[name] if again.result is None else again.result(**made)
 
 
 def run_reduce(call: Call, plan: Plan, out: Any) -> Any:

@@ -62,15 +62,11 @@ class Results {
   void write_softmax(size_t row, const SpanSum* spans, const WholeSum& whole,
                      const Temperature& t) {
     FloatControl control(Rows::flushes(t));
-    for (size_t i = 0; i < k_; i++) {
-      auto column = (size_t)out_.indices[row * k_ + i];
-      const SpanSum& span = spans[column / plan_.span_columns];
-      C x = winner(row, i), y = 0;
-      if (!span.empty && x > -(C)kInf) {
-        const Segment& segment = span.segment[segment_of(span, column % plan_.span_columns)];
-        rows_.own.exp_scale(&x, &y, 1, segment.reference, t, whole.factor(segment, t));
-      }
-      out_.scores.set(row * k_ + i, whole.has_no_probabilities() ? kNaN : (double)y);
+    for (size_t i = 0; i < k_; i += kTogether) {
+      size_t n = std::min(kTogether, k_ - i);
+      if (!whole.has_no_probabilities()) some_probabilities(row, i, n, spans, whole, t);
+      else
+        for (size_t j = 0; j < n; j++) out_.scores.set(row * k_ + i + j, kNaN);
     }
   }
 
@@ -99,6 +95,38 @@ class Results {
   }
 
  private:
+  static constexpr size_t kTogether = 64;  // winners
+
+  // Of winners [first, first + n), those of a segment together.
+  void some_probabilities(size_t row, size_t first, size_t n, const SpanSum* spans,
+                          const WholeSum& whole, const Temperature& t) {
+    const Segment* segment[kTogether];  // null where y is 0, or written
+    C x[kTogether], e[kTogether];
+    size_t place[kTogether];
+    for (size_t i = 0; i < n; i++) {
+      auto column = (size_t)out_.indices[row * k_ + first + i];
+      const SpanSum& span = spans[column / plan_.span_columns];
+      x[i] = winner(row, first + i);
+      segment[i] = span.empty || !(x[i] > -(C)kInf)
+                       ? nullptr
+                       : &span.segment[segment_of(span, column % plan_.span_columns)];
+      if (!segment[i]) out_.scores.set(row * k_ + first + i, 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+      const Segment* of = segment[i];
+      if (!of) continue;
+      size_t m = 0;
+      for (size_t j = i; j < n; j++) {
+        if (segment[j] != of) continue;
+        segment[j] = nullptr;
+        e[m] = x[j];
+        place[m++] = first + j;
+      }
+      rows_.own.exp_scale(e, e, m, of->reference, t, whole.factor(*of, t));
+      for (size_t j = 0; j < m; j++) out_.scores.set(row * k_ + place[j], (double)e[j]);
+    }
+  }
+
   static void write_halves(double* to, size_t row, long double sum) {
     if (!to) return;
     to[2 * row] = (double)sum;
