@@ -108,8 +108,9 @@ def test_counts_are_those_of_the_table(name: str, vocab: int) -> None:
     vocab = SHORT if kernel.algorithm == "sort" else vocab
     x = logits(vocab)
     seen = counted(call_of(kernel, x))
-    # A row's second look: at k blocks or a quarter more, and at what reaches the bound. Then the maxima of blocks,
-    # and counts of how many reach a bound: one for each bit of it, of a few times k.
+    # A row's second look: at k blocks or a quarter more, and at what reaches the bound. Then the
+    # maxima of blocks, and counts of how many reach a bound: one for each bit of it, of a few
+    # times k.
     selects = kernel.op in ("top_k", "softmax_topk", "read") and not kernel.textbook
     look = ROWS * (K + K // 4) * (BLOCK + 4) if selects else 0
     maxima = x.size // 2 + ROWS * 32 * 4 * K if selects else 0
