@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import oneread
+from oneread.runtime import cpu
 from oneread.spec import FLOAT_DTYPES, OPS, KernelSpec
 
 Array = NDArray[Any]
@@ -104,6 +105,14 @@ def typed(x: Array, dtype: str) -> Array:
     import ml_dtypes
 
     return x.astype(ml_dtypes.bfloat16)
+
+
+@pytest.fixture(autouse=True)
+def streaming() -> Iterator[None]:
+    """Stores past the caches for large `out`, whatever this processor likes."""
+    cpu.native.set_stores("streaming")
+    yield
+    cpu.native.set_stores("any")
 
 
 def run(name: str, way: Way, x: Array) -> Any:

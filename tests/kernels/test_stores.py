@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import oneread
+from oneread.runtime import cpu
 from oneread.spec import FLOAT_DTYPES, OPS
 
 Array = NDArray[Any]
@@ -101,6 +102,15 @@ def test_bits_of_small_outputs_do_not_depend_on_out(
         alone.check(out, (op, dtype, vocab), f"out with step {step}")
 
 
+@pytest.fixture
+def streaming() -> Iterator[None]:
+    """Stores past the caches wherever they can be, whatever this processor likes."""
+    cpu.native.set_stores("streaming")
+    yield
+    cpu.native.set_stores("any")
+
+
+@pytest.mark.usefixtures("streaming")
 @pytest.mark.parametrize(
     ("dtype", "vocab", "stores"),
     [
@@ -131,9 +141,32 @@ def test_bits_do_not_depend_on_the_kind_of_store(
     check(run(many, out=y, threads=1), stores, "an output at a line")
     y = memory.empty(many.shape, many.dtype, many.itemsize)
     check(run(many, out=y, threads=2), stores, "an output one element further")
+    cpu.native.set_stores("regular")
+    check(run(many, out=y), "regular", "stores through the caches")
+    cpu.native.set_stores("streaming")
     check(run(many, out=many), stores, "in place")
 
 
+@pytest.mark.parametrize(("name", "stores"), [("regular", "regular"), ("streaming", "streaming")])
+def test_variable_forces_the_stores(name: str, stores: str, fresh: Callable[..., Any]) -> None:
+    code = (
+        "import json, numpy as np, oneread; x = np.zeros((1000, 20_000), 'f4')\n"
+        "oneread.log_softmax(x, out=np.zeros_like(x))\n"
+        "print(json.dumps(oneread.last_kernel().stores))"
+    )
+    assert fresh(code, ONEREAD_STORES=name) == stores
+
+
+def test_unknown_stores_are_refused(fresh: Callable[..., Any]) -> None:
+    code = (
+        "import json, oneread\n"
+        "try: oneread.get_threads()\n"
+        "except oneread.BackendUnavailableError as error: print(json.dumps(str(error)))"
+    )
+    assert "ONEREAD_STORES is 'quick'" in fresh(code, ONEREAD_STORES="quick")
+
+
+@pytest.mark.usefixtures("streaming")
 def test_row_too_long_to_keep_is_stored_through_the_caches(alone: Any) -> None:
     x = np.tile(alone.logits("float32", 300_001), (10, 1))
     y = np.empty_like(x)

@@ -52,7 +52,7 @@ def gather() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "native": _native(),
         "environment": {
-            name: os.environ[name] for name in ("ONEREAD_ISA", "ONEREAD_THREADS")
+            name: os.environ[name] for name in ("ONEREAD_ISA", "ONEREAD_STORES", "ONEREAD_THREADS")
             if name in os.environ
         },
         "libraries": libraries,

@@ -128,6 +128,9 @@ def isa() -> str:
 def set_isa(name: str) -> None:
     """Use the named one; ValueError when it is not compiled in or the machine cannot run it."""
 
+def set_stores(name: str) -> None:
+    """Store large results ``regular`` or ``streaming``, or as this processor likes: ``any``."""
+
 def available_threads() -> int:
     """Return the smaller of the CPU affinity and the cgroup quota, at least 1."""
 

@@ -1,9 +1,10 @@
 """The native CPU module, with the instruction set and the threads that were asked for.
 
 Knows nothing of ops or arrays. Importing this module loads the native one, under Python's import
-lock and therefore once; the ops import it when the first of them is used. Two environment
-variables are read then: ``ONEREAD_ISA`` names the instruction set to run, ``ONEREAD_THREADS`` the
-number of threads; unset or empty, the machine decides.
+lock and therefore once; the ops import it when the first of them is used. Three
+environment variables are read then: ``ONEREAD_ISA`` names the instruction set to run,
+``ONEREAD_STORES`` how large results are stored, ``ONEREAD_THREADS`` the number of threads; unset or
+empty, the machine decides.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from oneread.spec import BackendUnavailableError, DtypeError, KernelRecord, Shap
 __all__ = [
     "ISA_VARIABLE",
     "MAX_THREADS",
+    "STORES_VARIABLE",
     "THREADS_VARIABLE",
     "check_threads",
     "get_threads",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 ISA_VARIABLE: Final = "ONEREAD_ISA"
+STORES_VARIABLE: Final = "ONEREAD_STORES"
 THREADS_VARIABLE: Final = "ONEREAD_THREADS"
 
 #: Threads that are used at most, however many are asked for.
@@ -63,6 +66,15 @@ def _use_isa(name: str) -> None:
         ) from error
 
 
+def _use_stores(name: str) -> None:
+    try:
+        native.set_stores(name)
+    except ValueError:
+        raise BackendUnavailableError(
+            f"{STORES_VARIABLE} is {name!r}; any, regular or streaming is allowed"
+        ) from None
+
+
 def _initial_threads() -> int:
     text = os.environ.get(THREADS_VARIABLE, "").strip()
     if not text:
@@ -83,6 +95,8 @@ def _available_threads() -> int:
 
 if _isa := os.environ.get(ISA_VARIABLE, "").strip():
     _use_isa(_isa)
+if _stores := os.environ.get(STORES_VARIABLE, "").strip():
+    _use_stores(_stores)
 
 #: Threads that an op uses when it is not told; read by the ops at every call.
 threads: int = _initial_threads()

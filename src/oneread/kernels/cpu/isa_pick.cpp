@@ -101,6 +101,36 @@ void set_isa(const std::string& name) {
 
 Tables current_tables() { return current().table; }
 
+namespace {
+
+std::atomic<Stores> stores_in_use{Stores::any};
+
+bool is_amd() {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+void set_stores(Stores stores) { stores_in_use.store(stores, std::memory_order_relaxed); }
+
+// A core of Zen 4 stores past its caches more slowly than it fetches and writes back: softmax of
+// 4000 x 25000 takes 53 and 37 ms on one thread, 33 and 27 on two, rows of 300 17 and 8.6. Where
+// logits are read a second time, in log_softmax of long rows, it pays: 25 and 28 ms. On an Intel
+// Xeon (Sapphire Rapids) it pays everywhere. With many threads memory itself is the limit, and the
+// fetches that are saved count: from here on by reckoning, not by measurement.
+bool streaming_pays(bool short_rows, bool log, int threads) {
+  constexpr int kManyThreads = 16;
+  Stores stores = stores_in_use.load(std::memory_order_relaxed);
+  if (stores != Stores::any) return stores == Stores::streaming;
+  static const bool amd = is_amd();
+  return !amd || threads > kManyThreads || (log && !short_rows);
+}
+
 #if defined(__x86_64__)
 FloatControl::FloatControl(bool flush) : saved_(_mm_getcsr()) {
   constexpr unsigned masked = 0x1f80, flush_results = 0x8000;

@@ -357,6 +357,12 @@ NB_MODULE(_native, m) {
   m.def("supported_isas", [] { return names(supported_isas()); });
   m.def("isa", current_isa);
   m.def("set_isa", set_isa);
+  m.def("set_stores", [](const std::string& name) {
+    if (name == "any") return set_stores(Stores::any);
+    if (name == "regular") return set_stores(Stores::regular);
+    if (name == "streaming") return set_stores(Stores::streaming);
+    throw nb::value_error("stores: any, regular or streaming");
+  });
   m.def("available_threads", available_threads);
   m.def("bandwidth", py_bandwidth);
   m.def("build_info", [] {
