@@ -135,9 +135,9 @@ struct Entry {
     if (e) sums.template feed<true>((const E*)x, n, (C*)e, Writer<E, false>(pending));
     else sums.template feed<false>((const E*)x, n, nullptr, Writer<E, false>(pending));
   }
-  static void feed_all_maxima(SumState* state, const void* x, size_t n, const Maxima& maxima) {
+  static void feed_all_beside(SumState* state, const void* x, size_t n, const Beside& beside) {
     as<AllState<E>>(state).sums.template feed<false>((const E*)x, n, nullptr,
-                                                     MaximaKeeper<C>(maxima));
+                                                     Watcher<C, true, false>(beside));
   }
   static void finish_all(SumState* state, SpanSum* out) {
     auto& all = as<AllState<E>>(state);
@@ -153,9 +153,11 @@ struct Entry {
     return feed<Rest<E>>(state, x, n, Writer<E, true>(pending));
   }
   template <class Sums>
-  static double feed_maxima(SumState* state, const void* x, size_t n, const Maxima* maxima) {
-    if (maxima) return feed<Sums>(state, x, n, MaximaKeeper<C>(*maxima));
-    return feed<Sums>(state, x, n, Nothing());
+  static double feed_beside(SumState* state, const void* x, size_t n, const Beside* b) {
+    if (!b) return feed<Sums>(state, x, n, Nothing());
+    if (b->maxima && b->bounds) return feed<Sums>(state, x, n, Watcher<C, true, true>(*b));
+    if (b->maxima) return feed<Sums>(state, x, n, Watcher<C, true, false>(*b));
+    return feed<Sums>(state, x, n, Watcher<C, false, true>(*b));
   }
   template <class Sums, class Side>
   static ONEREAD_INLINE double feed(SumState* state, const void* x, size_t n, Side&& side) {
@@ -223,12 +225,12 @@ struct Entry {
       .log_sums = log_sums,
       .start = start,
       .feed_all = feed_all,
-      .feed_all_maxima = feed_all_maxima,
+      .feed_all_beside = feed_all_beside,
       .finish_all = finish_all,
       .start_rest = start_rest,
       .feed_rest = feed_rest,
-      .feed_rest_maxima = feed_maxima<Rest<E>>,
-      .feed_moments = feed_maxima<Moments<E>>,
+      .feed_rest_beside = feed_beside<Rest<E>>,
+      .feed_moments = feed_beside<Moments<E>>,
       .finish_rest = finish<Rest<E>>,
       .finish_moments = finish<Moments<E>>,
       .write_all = write<false>,

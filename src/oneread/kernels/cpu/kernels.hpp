@@ -97,10 +97,16 @@ struct Pending {
   bool streaming = false;
 };
 
-// Maxima of a span's groups, for top-k: of each lane over `vectors` vectors, -inf before the first.
-struct Maxima {
+// What is found beside the sums of a span. For top-k the maxima of groups, of each lane over
+// `vectors` vectors, -inf before the first; null: none. For a rank the number of columns that do
+// not come before the ranked one, a finite number: of those left of `column` that are below
+// bounds[0], and of the others that are below bounds[1]; null: none.
+struct Beside {
   void* maxima;
   size_t vectors;
+  const void* bounds;
+  size_t column;
+  size_t* below;
 };
 
 // A block of short contiguous rows for `softmax_rows`.
@@ -150,12 +156,12 @@ struct Kernels {
   // the largest element so far.
   void (*start)(SumState*, const Temperature&);
   void (*feed_all)(SumState*, const void* x, size_t n, void* e, Pending*);
-  void (*feed_all_maxima)(SumState*, const void* x, size_t n, const Maxima&);
+  void (*feed_all_beside)(SumState*, const void* x, size_t n, const Beside&);
   void (*finish_all)(SumState*, SpanSum*);
   void (*start_rest)(SumState*, const Temperature&, bool moments);
   double (*feed_rest)(SumState*, const void* x, size_t n, Pending*);
-  double (*feed_rest_maxima)(SumState*, const void* x, size_t n, const Maxima*);
-  double (*feed_moments)(SumState*, const void* x, size_t n, const Maxima*);
+  double (*feed_rest_beside)(SumState*, const void* x, size_t n, const Beside*);
+  double (*feed_moments)(SumState*, const void* x, size_t n, const Beside*);
   void (*finish_rest)(SumState*, Partial*);
   void (*finish_moments)(SumState*, Partial*);
 

@@ -251,6 +251,7 @@ struct Online {
     for (; i < stop; i += U * W) {
       F v[U], largest = high;
       for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
+      if constexpr (Side::kCounts) side.count(v, U, column + i);
       if constexpr (!kRest || Side::kSees) {
         F block = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
         if constexpr (Side::kSees) side.see(block, column + i);
@@ -258,7 +259,10 @@ struct Online {
       }
       if constexpr (kRest)
         for (int u = 0; u < U; u++) keep_largest(v[u], largest);
-      if (__builtin_expect(V::any_gt(largest, limit), 0)) break;
+      if (__builtin_expect(V::any_gt(largest, limit), 0)) {
+        if constexpr (Side::kCounts) side.undo(U, column + i);
+        break;
+      }
       high = largest;
       for (int u = 0; u < U; u++) {
         F e = add<kGeneral>(v[u], u, sums, k, c);
@@ -300,12 +304,13 @@ struct Online {
       int lanes = n - i < (size_t)W ? (int)(n - i) : W;
       F v = lanes == W ? Row::load(x + i) : Row::load_tail(x + i, lanes, -(C)__builtin_inf());
       if constexpr (Side::kSees) side.see(v, column + i);
-      F largest = kRest ? top : v;
+      F seen = v, largest = kRest ? top : v;
       if constexpr (kRest) keep_largest(v, largest);
       if (V::any_gt(largest, threshold)) {
         move_reference(largest, column + i);
         if (scale.general != kGeneral) return i;
       }
+      if constexpr (Side::kCounts) side.count_last(seen, lanes, column + i);
       top = largest;
       Running sums;
       get(sums);

@@ -140,35 +140,77 @@ struct Output {
 // work.
 
 struct Nothing {
-  static constexpr bool kSees = false;
+  static constexpr bool kSees = false, kCounts = false;
   static size_t steps() { return 0; }
   static ONEREAD_INLINE void step() {}
   static void next() {}
   static void close() {}
 };
 
-// Keeps the maxima of groups: of each lane over `vectors` vectors, a power of two of at least U.
-// With a NaN in the row, which its sums report, they are worth nothing.
-template <class C>
-struct MaximaKeeper : Nothing {
+// Finds what a `Beside` asks for. With a NaN in the row, which its sums report, maxima are worth
+// nothing; a NaN is never below.
+template <class C, bool kMaxima, bool kRank>
+struct Watcher : Nothing {
   using V = Vec<C>;
-  static constexpr bool kSees = true;
+  using F = typename V::F;
+  static constexpr bool kSees = kMaxima, kCounts = kRank;
+  static constexpr size_t W = V::W;
   C* maxima;
-  int shift;  // from columns to groups
+  int shift = 0;  // from columns to groups
+  const C* bounds;
+  size_t ranked;  // the column
+  size_t* out;
+  typename V::Count below{}, before{};
+  size_t single = 0;  // counted one by one
 
-  explicit MaximaKeeper(const Maxima& of)
-      : maxima((C*)of.maxima), shift(__builtin_ctzll(of.vectors * (size_t)V::W)) {}
+  explicit Watcher(const Beside& of)
+      : maxima((C*)of.maxima), bounds((const C*)of.bounds), ranked(of.column), out(of.below) {
+    if (kMaxima) shift = __builtin_ctzll(of.vectors * W);
+  }
   static size_t steps() { return (size_t)-1; }
-  ONEREAD_INLINE void see(typename V::F largest, size_t column) {
-    C* group = maxima + (column >> shift) * V::W;
+  ONEREAD_INLINE void see(F largest, size_t column) {
+    C* group = maxima + (column >> shift) * W;
     V::store(group, V::hi(largest, V::load(group)));
+  }
+  // Count the columns of n vectors from column `at` on.
+  ONEREAD_INLINE void count(const F* v, size_t n, size_t at) {
+    before = below;
+    if (__builtin_expect(ranked - at < n * W, 0)) {
+      count_across(v, n, at);
+      return;
+    }
+    F bound = V::set(bounds[at >= ranked]);
+    for (size_t u = 0; u < n; u++) V::count_below(v[u], bound, false, below);
+  }
+  // One vector, of which the lanes from `lanes` on are -inf.
+  ONEREAD_INLINE void count_last(F v, int lanes, size_t at) {
+    count(&v, 1, at);
+    single -= W - (size_t)lanes;
+  }
+  // As if the last vectors had not been counted.
+  ONEREAD_INLINE void undo(size_t n, size_t at) {
+    below = before;
+    if (ranked - at < n * W) single = 0;
+  }
+  void close() {
+    if constexpr (kRank) *out += (size_t)V::counted(below) + single;
+  }
+
+ private:
+  // The ranked column is among them.
+  ONEREAD_INLINE void count_across(const F* v, size_t n, size_t at) {
+    for (size_t u = 0; u < n; u++) {
+      C lane[W];
+      V::store(lane, v[u]);
+      for (size_t i = 0; i < W; i++) single += lane[i] < bounds[at + u * W + i >= ranked];
+    }
   }
 };
 
 // Writes pending pieces, U vectors at each step of the loop that sums the next row.
 template <class E, bool kLog>
 struct Writer {
-  static constexpr bool kSees = false;
+  static constexpr bool kSees = false, kCounts = false;
   using Out = Output<E>;
   using C = typename Out::C;
   using V = Vec<C>;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rows.hpp"
+#include "select.hpp"
 
 namespace oneread::inline ONEREAD_DRIVERS {
 
@@ -15,6 +15,16 @@ struct Ranked {
   int64_t column;
   bool kept;
 };
+
+// What columns left of a ranked one, and the others, are below unless they come before it. Whether
+// there are such bounds: for finite logits of columns that are kept.
+template <class C>
+bool bounds_of(const Ranked<C>& of, C* bounds) {
+  if (!of.kept || !std::isfinite(of.logit)) return false;
+  bounds[0] = of.logit;
+  bounds[1] = number_of<C>(order_key(of.logit) + 1);  // so that equal ones are below it
+  return true;
+}
 
 // A logit of -inf under a mask: columns that are not kept look the same but come last.
 template <class C>

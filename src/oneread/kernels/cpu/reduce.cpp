@@ -25,6 +25,7 @@ class Reduce {
         whole_(out.scores && out.kind == 1 && !needs_rest(out)),
         sums_(!whole_ && (out.lse || out.scores || needs_rest(out))),
         moments_(out.entropy || out.sum_p2 || out.state_s1 || out.state_s2),
+        ranks_beside_(ranks_ == 1 && sums_ && !plan.staged && !plan.is_short),
         results_(request, plan, out, rows_) {
     group_ = plan.is_short && !plan.staged ? kRowsTogether : rows_.neighbours();
     equally_spaced_ = layout.outer.size() <= 1;
@@ -190,16 +191,25 @@ class Reduce {
                                      : (const void*)(rows_.x(row + r) + at * rows_.item());
         FloatControl control(Rows::flushes(t[r]));
         C* maxima = found.maxima + r * plan_.groups;
-        Maxima of_span{maxima + group_of(span), plan_.group_vectors};
+        size_t* before = found.before + (r * slots() + slot(span)) * ranks_;
         bool keeps = plan_.groups && (whole_ || sums_);  // beside the sums, at no cost
-        if (whole_ && keeps) table_.feed_all_maxima(&w.states[r], x, end - at, of_span);
+        Beside beside{keeps ? maxima + group_of(span) : nullptr, plan_.group_vectors};
+        if (whole_ && keeps) table_.feed_all_beside(&w.states[r], x, end - at, beside);
         else if (whole_) table_.feed_all(&w.states[r], x, end - at, nullptr, nullptr);
+        size_t counted = 0, below = 0;
+        C bounds[2];
+        if (ranks_beside_ && bounds_of(w.ranked[r], bounds)) {
+          int64_t column = w.ranked[r].column - (int64_t)(span * plan_.span_columns);
+          beside.bounds = bounds, beside.column = (size_t)std::max(column, (int64_t)0);
+          beside.below = &below;
+          counted = 1;
+        }
         if (sums_)
-          feed(&w.states[r], x, at, end - at, keeps && !whole_ ? &of_span : nullptr, read, best[r]);
+          feed(&w.states[r], x, at, end - at, keeps || counted ? &beside : nullptr, read, best[r]);
+        if (counted) before[0] += end - at - below;
         if (plan_.groups && !keeps) scan_maxima(x, at, end - at, maxima, read);
-        for (size_t j = 0; j < ranks_; j++)
-          found.before[(r * slots() + slot(span)) * ranks_ + j] +=
-              count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
+        for (size_t j = counted; j < ranks_; j++)
+          before[j] += count_before(rows_, row + r, w.ranked[r * ranks_ + j], x, at, end - at);
       }
     }
     for (size_t r = 0; r < n && whole_; r++) {
@@ -217,7 +227,7 @@ class Reduce {
 
   // Sums alone have no use for blocks.
   bool whole_span_at_once() const {
-    return !plan_.staged && !ranks_ && (!k_ || whole_ || sums_) && !out_.argmax;
+    return !plan_.staged && (!ranks_ || ranks_beside_) && (!k_ || whole_ || sums_) && !out_.argmax;
   }
 
   // First group of a span; spans hold whole groups.
@@ -227,10 +237,10 @@ class Reduce {
     return std::min(span * plan_.span_columns / columns * (size_t)table_.width, plan_.groups);
   }
 
-  void feed(SumState* state, const void* x, size_t at, size_t n, const Maxima* maxima,
+  void feed(SumState* state, const void* x, size_t at, size_t n, const Beside* beside,
             SpanRead& read, double& best) {
-    double largest = moments_ ? table_.feed_moments(state, x, n, maxima)
-                              : table_.feed_rest_maxima(state, x, n, maxima);
+    double largest = moments_ ? table_.feed_moments(state, x, n, beside)
+                              : table_.feed_rest_beside(state, x, n, beside);
     if (largest > best) {
       best = largest;
       read.best_block = at;
@@ -287,6 +297,7 @@ class Reduce {
   bool whole_;          // sums of all columns, as softmax makes them
   bool sums_;           // sums with one maximum kept out
   bool moments_;
+  bool ranks_beside_;  // one rank a row, counted by the loop that sums
   Results<C> results_;
   std::vector<Worker> workers_;
 };
