@@ -104,9 +104,9 @@ struct Pending {
 struct Beside {
   void* maxima;
   size_t vectors;
-  const void* bounds;
-  size_t column;
-  size_t* below;
+  const void* bounds = nullptr;
+  size_t column = 0;
+  size_t* below = nullptr;
 };
 
 // A block of short contiguous rows for `softmax_rows`.

@@ -8,43 +8,9 @@
 #pragma once
 
 #include "output.hpp"
+#include "wide_sum.hpp"
 
 namespace oneread::ONEREAD_ISA {
-
-// W running sums in double; for C = double with the rounding errors beside them (TwoSum).
-template <class C>
-struct WideSum {
-  using V = Vec<C>;
-  using Wide = typename V::Wide;
-  Wide high, low;
-
-  ONEREAD_INLINE void clear() { high = low = Wide{}; }
-  ONEREAD_INLINE void add(Wide v) {
-    if constexpr (sizeof(C) == 4) {
-      high = high + v;
-    } else {
-      Wide sum = high + v, part = sum - high;
-      low = low + ((high - (sum - part)) + (v - part));
-      high = sum;
-    }
-  }
-  // In two steps: the factor may be below the normal range, where it would be flushed.
-  ONEREAD_INLINE void multiply(const Scaled& factor) {
-    int64_t half = factor.power / 2;
-    double first = number({factor.value, half}), second = number({1, factor.power - half});
-    high = high * first * second;
-    low = low * first * second;
-  }
-  long double wide_total() const {
-    double lost = 0, none = 0, sum = V::total(high, &lost);
-    return (long double)sum + (lost + V::total(low, &none));
-  }
-  ONEREAD_INLINE double total() const {
-    if constexpr (sizeof(C) == 4) return V::template sum_of<V::W>(high);  // of floats: exact enough
-    double lost = 0, none = 0, sum = V::total(high, &lost);
-    return sum + (lost + V::total(low, &none));
-  }
-};
 
 // kRest: one maximum a lane stays out of the sums. kMoments: also sum z e^z and e^2z.
 template <class E, bool kRest, bool kMoments>
@@ -251,7 +217,7 @@ struct Online {
     for (; i < stop; i += U * W) {
       F v[U], largest = high;
       for (int u = 0; u < U; u++) v[u] = Row::load(x + i + u * W);
-      if constexpr (Side::kCounts) side.count(v, U, column + i);
+      side.count(v, U, column + i);
       if constexpr (!kRest || Side::kSees) {
         F block = V::hi(V::hi(v[0], v[1]), V::hi(v[2], v[3]));
         if constexpr (Side::kSees) side.see(block, column + i);
@@ -260,7 +226,7 @@ struct Online {
       if constexpr (kRest)
         for (int u = 0; u < U; u++) keep_largest(v[u], largest);
       if (__builtin_expect(V::any_gt(largest, limit), 0)) {
-        if constexpr (Side::kCounts) side.undo(U, column + i);
+        side.undo(U, column + i);
         break;
       }
       high = largest;
@@ -310,7 +276,7 @@ struct Online {
         move_reference(largest, column + i);
         if (scale.general != kGeneral) return i;
       }
-      if constexpr (Side::kCounts) side.count_last(seen, lanes, column + i);
+      side.count_last(seen, lanes, column + i);
       top = largest;
       Running sums;
       get(sums);

@@ -140,11 +140,17 @@ struct Output {
 // work.
 
 struct Nothing {
-  static constexpr bool kSees = false, kCounts = false;
+  static constexpr bool kSees = false;
   static size_t steps() { return 0; }
   static ONEREAD_INLINE void step() {}
   static void next() {}
   static void close() {}
+  template <class... Any>
+  static ONEREAD_INLINE void count(const Any&...) {}
+  template <class... Any>
+  static ONEREAD_INLINE void count_last(const Any&...) {}
+  template <class... Any>
+  static ONEREAD_INLINE void undo(const Any&...) {}
 };
 
 // Finds what a `Beside` asks for. With a NaN in the row, which its sums report, maxima are worth
@@ -153,7 +159,7 @@ template <class C, bool kMaxima, bool kRank>
 struct Watcher : Nothing {
   using V = Vec<C>;
   using F = typename V::F;
-  static constexpr bool kSees = kMaxima, kCounts = kRank;
+  static constexpr bool kSees = kMaxima;
   static constexpr size_t W = V::W;
   C* maxima;
   int shift = 0;  // from columns to groups
@@ -174,6 +180,7 @@ struct Watcher : Nothing {
   }
   // Count the columns of n vectors from column `at` on.
   ONEREAD_INLINE void count(const F* v, size_t n, size_t at) {
+    if (!kRank) return;
     before = below;
     if (__builtin_expect(ranked - at < n * W, 0)) {
       count_across(v, n, at);
@@ -185,10 +192,11 @@ struct Watcher : Nothing {
   // One vector, of which the lanes from `lanes` on are -inf.
   ONEREAD_INLINE void count_last(F v, int lanes, size_t at) {
     count(&v, 1, at);
-    single -= W - (size_t)lanes;
+    if (kRank) single -= W - (size_t)lanes;
   }
   // As if the last vectors had not been counted.
   ONEREAD_INLINE void undo(size_t n, size_t at) {
+    if (!kRank) return;
     below = before;
     if (ranked - at < n * W) single = 0;
   }
@@ -209,8 +217,8 @@ struct Watcher : Nothing {
 
 // Writes pending pieces, U vectors at each step of the loop that sums the next row.
 template <class E, bool kLog>
-struct Writer {
-  static constexpr bool kSees = false, kCounts = false;
+struct Writer : Nothing {
+  static constexpr bool kSees = false;
   using Out = Output<E>;
   using C = typename Out::C;
   using V = Vec<C>;
