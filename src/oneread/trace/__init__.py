@@ -1,0 +1,1 @@
+"""CUDA C executed without a GPU."""

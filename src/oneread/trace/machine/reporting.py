@@ -1,0 +1,211 @@
+"""What the machine finds, made into faults: each kind at each place once, then counted.
+
+Knows no value beyond those that a message shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oneread.trace.faults import Fault, Faults, Repair
+from oneread.trace.machine.hazards import Access, Race
+from oneread.trace.machine.memory import Buffer
+from oneread.trace.machine.sites import Site
+from oneread.trace.machine.values import BITS, look
+from oneread.trace.machine.warp import Warp
+from oneread.trace.messages import CATALOGUE
+
+_SCOPES = {"blocks": "race-blocks", "warps": "race-warps", "warp": "race-warp"}
+_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+_ACTS = {"load": "read of", "store": "write to", "atomic": "atomic on"}
+
+
+class Reporter:
+    """Makes the faults of a run."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+
+    def add(self, identifier: str, site: Any, warp: Warp, step: int, lanes: int, **more: Any) -> None:
+        """Report a fault at one place.
+
+        Parameters
+        ----------
+        identifier : str
+            Of the catalogue.
+        site : object
+            With `line` and `column`.
+        warp : Warp
+            Which met it.
+        step, lanes : int
+            When, and the mask of the lanes.
+        **more
+            `buffer`, `index`, `with_line`, `repair`; the rest are parameters of the text.
+        """
+        named = {name: more.pop(name, None) for name in ("buffer", "index", "with_line", "repair")}
+        severity = more.pop("severity", None) or CATALOGUE[identifier].severity
+        key = (identifier, site.line, site.column, named["with_line"], named["buffer"])
+        self.faults.add(
+            key,
+            lambda: Fault(
+                identifier,
+                severity,
+                site.line,
+                site.column,
+                step,
+                warp.block.index,
+                warp.index,
+                lanes,
+                parameters=more,
+                **named,
+            ),
+        )
+
+    def races(self, races: Sequence[Race]) -> None:
+        """Report accesses that nothing orders."""
+        for race in races:
+            self._race(race)
+
+    def _race(self, race: Race) -> None:
+        before, after = race.before, race.after
+        identifier = _SCOPES.get(race.scope, "race-lanes")
+        if race.same_value:
+            identifier = "race-same-value"
+        repair = None
+        if identifier == "race-warps":
+            repair = Repair("insert-after", before.site.line, 1, {"text": "__syncthreads();"})
+        elif identifier == "race-warp":
+            repair = Repair("insert-after", before.site.line, 1, {"text": "__syncwarp();"})
+        first, second = race.lanes
+        self.add(
+            identifier,
+            after.site,
+            after.warp,
+            after.step,
+            BITS[second],
+            with_line=before.site.line,
+            buffer=after.buffer.name,
+            index=element(after.buffer, race.cell),
+            repair=repair,
+            hazard=race.hazard,
+            first_thread=before.thread(first),
+            thread=after.thread(second),
+            first_lane=first,
+            lane=second,
+            first_block=before.warp.block.index,
+            first_verb=_VERBS[before.kind],
+            verb=_VERBS[after.kind],
+            first_step=before.step,
+        )
+
+    def outside(
+        self,
+        warp: Warp,
+        site: Site,
+        step: int,
+        buffer: Buffer | None,
+        lanes: int,
+        address: int,
+    ) -> None:
+        """Report lanes whose address lies outside the buffer that is nearest."""
+        act = {"read": "read of", "write": "write to"}.get(site.verb, "atomic on")
+        if buffer is None:
+            self.add("no-buffer", site, warp, step, lanes, verb=act, address=hex(address))
+            return
+        base, count = buffer.base, buffer.count
+        if buffer.lane_bytes:
+            base += look(lanes).first * buffer.lane_bytes
+            count = buffer.lane_bytes // buffer.period
+        index = (address - base) // buffer.period
+        repair = None
+        if site.guard is not None:
+            repair = Repair("guard-load", site.line, site.column, {**site.guard, "count": count})
+        self.add(
+            "out-of-bounds",
+            site,
+            warp,
+            step,
+            lanes,
+            buffer=buffer.name,
+            index=index,
+            repair=repair,
+            verb=act,
+            count=count,
+        )
+
+    def misaligned(
+        self,
+        warp: Warp,
+        site: Site,
+        step: int,
+        buffer: Buffer,
+        lanes: int,
+        offset: int,
+        size: int,
+    ) -> None:
+        """Report lanes whose address is no multiple of the size."""
+        act = {"read": "read of", "write": "write to"}.get(site.verb, "atomic on")
+        self.add(
+            "misaligned",
+            site,
+            warp,
+            step,
+            lanes,
+            buffer=buffer.name,
+            verb=act,
+            size=size,
+            offset=offset,
+        )
+
+    def unset(self, access: Access, cells: Sequence[int]) -> None:
+        """Report cells that are read though nothing was stored there."""
+        bits = sum(BITS[lane] for lane in access.lanes_at(cells[0]))
+        index = element(access.buffer, cells[0])
+        if access.buffer.lane_bytes:
+            index %= access.buffer.lane_bytes // access.buffer.period
+        self.add(
+            "uninitialised",
+            access.site,
+            access.warp,
+            access.step,
+            bits,
+            buffer=access.buffer.name,
+            index=index,
+        )
+
+    def stray(self, access: Access) -> None:
+        """Report an access outside the rows of its block."""
+        own, width = access.warp.block.rows, access.buffer.width
+        if own is None:
+            return
+        cells = access.cells
+        if type(cells) is range:
+            first, last = cells[0] // width, cells[-1] // width
+            if first == last and first in own:
+                return
+        for cell in cells:
+            row = cell // width
+            if row not in own:
+                lanes = sum(BITS[lane] for lane in access.lanes_at(cell))
+                site, guard = access.site, access.site.guard
+                repair = Repair("guard-load", site.line, site.column, dict(guard)) if guard else None
+                self.add(
+                    "stray-row",
+                    site,
+                    access.warp,
+                    access.step,
+                    lanes,
+                    buffer=access.buffer.name,
+                    index=element(access.buffer, cell),
+                    repair=repair,
+                    verb=_VERBS[access.kind],
+                    row=row,
+                    own=", ".join(map(str, sorted(own)[:4])),
+                )
+                return
+
+
+def element(buffer: Buffer, cell: int) -> int:
+    """Return the number of the element that a cell belongs to."""
+    return cell // len(buffer.layout)
