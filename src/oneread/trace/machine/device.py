@@ -98,7 +98,8 @@ class Device:
         for access in resolve(self, warp, site, address, shape, "atomic"):
             self._check_set(access)
             if access.buffer.space != "local":
-                self.hazards.order(access)
+                if access.buffer.space == "global":
+                    self.hazards.order(access)
                 self.report.races(self.hazards.store(access, None))
             olds = []
             for place, lane in enumerate(look(access.bits).lanes):

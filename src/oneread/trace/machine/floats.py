@@ -11,6 +11,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
@@ -33,6 +34,28 @@ def round32(value: Any) -> Any:
     if type(value) is tuple or type(value) is range:
         return _unpack(_pack(*value))
     return _unpack_one(_pack_one(value))[0]
+
+
+def as_double(value: Any) -> Any:
+    """Return integers as double."""
+    return float(value) if type(value) is int else tuple(map(float, value))
+
+
+def from_integers(value: Any) -> Any:
+    """Return integers as float32, rounded once."""
+    if type(value) is int:
+        return _unpack_one(_pack_one(_sticky(value)))[0]
+    return _unpack(_pack(*map(_sticky, value)))
+
+
+def _sticky(value: int) -> int:
+    """Return the integer with its bits below the 53rd joined in one, which rounds the same."""
+    extra = value.bit_length() - 53
+    if extra <= 0:
+        return value
+    size = abs(value)
+    kept = (size >> extra | bool(size & ((1 << extra) - 1))) << extra
+    return kept if value > 0 else -kept
 
 
 def round_each(numbers: Iterable[float]) -> tuple[float, ...]:
@@ -151,6 +174,17 @@ def fused(a: float, b: float, c: float) -> float:
     if rest and not _odd(total):
         total = math.nextafter(total, math.copysign(math.inf, rest))
     return total
+
+
+def fused64(a: float, b: float, c: float) -> float:
+    """Return a * b + c of double numbers, rounded once."""
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(exact) if exact else a * b + c
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def _odd(value: float) -> bool:

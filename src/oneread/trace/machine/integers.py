@@ -94,11 +94,45 @@ def remainder(a: int, b: int) -> int:
     return a - quotient(a, b) * b if b else 0
 
 
-divide, modulo = lanewise(quotient), lanewise(remainder)
-bit_and, bit_or, bit_xor = map(lanewise, (operator.and_, operator.or_, operator.xor))
+_divide, _modulo, _and = map(lanewise, (quotient, remainder, operator.and_))
+_shift_right = lanewise(lambda a, b: a >> (b & 63))
+
+
+def divide(a: Any, b: Any) -> Any:
+    """Return a / b; one number where a warp's lanes all lie in one multiple of b."""
+    if type(a) is range and type(b) is int and b > 0 and min(a[0], a[-1]) >= 0:
+        first = a[0] // b
+        if first == a[-1] // b:
+            return first
+    return _divide(a, b)
+
+
+def modulo(a: Any, b: Any) -> Any:
+    """Return a % b; equal steps where a warp's lanes all lie in one multiple of b."""
+    if type(a) is range and type(b) is int and b > 0 and min(a[0], a[-1]) >= 0:
+        first = a[0] // b
+        if first == a[-1] // b:
+            return range(a.start - first * b, a.stop - first * b, a.step)
+    return _modulo(a, b)
+
+
+def bit_and(a: Any, b: Any) -> Any:
+    """Return a & b; a remainder where b is a power of two less one."""
+    if type(a) is range and type(b) is int and b > 0 and not b & (b + 1) and min(a[0], a[-1]) >= 0:
+        return modulo(a, b + 1)
+    return _and(a, b)
+
+
+def shift_right(a: Any, b: Any) -> Any:
+    """Return a >> b."""
+    if type(a) is range and type(b) is int and min(a[0], a[-1]) >= 0:
+        return divide(a, 1 << (b & 63))
+    return _shift_right(a, b)
+
+
+bit_or, bit_xor = lanewise(operator.or_), lanewise(operator.xor)
 minimum, maximum = lanewise(min), lanewise(max)
 shift_left = lanewise(lambda a, b: a << (b & 63))
-shift_right = lanewise(lambda a, b: a >> (b & 63))
 
 
 def ends(value: Any) -> tuple[int, int]:

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.device import Device
-from oneread.trace.machine.memory import Layout
 from oneread.trace.machine.sites import BarrierSite
 from oneread.trace.machine.values import WARP
 from oneread.trace.machine.warp import Block, Warp
@@ -28,21 +27,8 @@ _LOOK = 256
 Reached = BarrierSite | None
 
 
-@dataclass(frozen=True, slots=True)
-class SharedArray:
-    """An array that every block has for itself."""
-
-    name: str
-    count: int
-    layout: Layout
-    period: int
-    line: int
-
-
 class Program(Protocol):
     """A compiled kernel."""
-
-    shared: Sequence[SharedArray]
 
     def start(self, warp: Warp) -> Iterator[Reached]:
         """Run a warp; yield each barrier that it reaches."""
@@ -116,10 +102,8 @@ class Launch:
         return sorted(done, key=lambda block: block.index)
 
     def _run_block(self, block: Block) -> None:
-        shared = self.device.spaces["shared"]
-        shared.clear()
-        for array in self.program.shared:
-            shared.allocate(array.name, array.count, array.layout, array.period)
+        for buffer in self.device.spaces["shared"].buffers:
+            buffer.forget()
         threads = self.block[0] * self.block[1] * self.block[2]
         warps = [Warp(block, index, threads) for index in range(-(-threads // WARP))]
         running = {warp.index: self.program.start(warp) for warp in warps}

@@ -87,6 +87,12 @@ class Buffer:
         self.lane_bytes = 0
         """Bytes of each lane's part, in local memory."""
 
+    def forget(self) -> None:
+        """Make every cell unset and untouched, for another block."""
+        count = len(self.cells)
+        self.valid = bytearray(count)
+        self.writers, self.readers = [None] * count, [None] * count
+
     def cell(self, offset: int, code: str) -> int:
         """Return the cell of that type which begins at this byte, or -1."""
         if self.code:
@@ -225,12 +231,6 @@ class Space:
         self._bases.append(base)
         self.used += buffer.size
         return buffer
-
-    def clear(self) -> None:
-        """Give everything back."""
-        self.buffers.clear()
-        self._bases.clear()
-        self.used = 0
 
     def find(self, address: int) -> Buffer | None:
         """Return the buffer whose bytes or red zones hold this address, or the nearest one."""

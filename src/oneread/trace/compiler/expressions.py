@@ -1,0 +1,428 @@
+"""Expressions of the tree as closures: each takes a warp and returns the value of 32 lanes.
+
+Knows every kind of expression; statements are elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oneread.trace.compiler.context import Context
+from oneread.trace.compiler.functions import EXPONENTIALS, function_of
+from oneread.trace.compiler.layout import chooser, shape
+from oneread.trace.compiler.operators import convert
+from oneread.trace.compiler.places import Memory, Places, Register
+from oneread.trace.compiler.warps import atomic_update
+from oneread.trace.errors import UsageError
+from oneread.trace.machine import integers
+from oneread.trace.machine.values import FULL, WARP, look, spread
+from oneread.trace.machine.warp import Warp
+from oneread.trace.tree import (
+    AddressOf,
+    Assign,
+    Binary,
+    BuiltinCall,
+    Call,
+    Comma,
+    Conditional,
+    Construct,
+    Convert,
+    Decay,
+    Expr,
+    Extract,
+    Function,
+    Literal,
+    Load,
+    Logical,
+    PointerAdd,
+    PointerDifference,
+    Special,
+    Unary,
+    Update,
+)
+from oneread.trace.types import Pointer, Scalar, Struct
+from oneread.trace.watching import Watch
+
+Value = Callable[[Warp], Any]
+Body = Callable[[Warp], Any]
+
+
+class Expressions:
+    """Makes closures of expressions.
+
+    Parameters
+    ----------
+    context : Context
+        Of the kernel.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.places = Places(self)
+        self.bodies: dict[Function, Body] = {}
+        """Device functions that reach no barrier; callees come before their callers."""
+        self.stored: dict[int, int] = {}
+        """Slots of calls that were made before their statement, by the node."""
+
+    def value(self, node: Expr) -> Value:
+        """Return the closure of an expression's value."""
+        make: Callable[[Any], Value] = getattr(self, "_" + type(node).__name__.lower())
+        closure = make(node)
+        watch = self.context.watches.of(node)
+        return closure if watch is None else self._watched(watch, closure)
+
+    def _watched(self, watch: Watch, closure: Value) -> Value:
+        device = self.context.device
+
+        def evaluate(warp: Warp) -> Any:
+            value = closure(warp)
+            keep(watch, device.step, warp, value)
+            return value
+
+        return evaluate
+
+    # ---- what is there
+
+    def _literal(self, node: Literal) -> Value:
+        constant: Any = node.value
+        if isinstance(node.type, Scalar) and node.type.kind == "bool":
+            constant = FULL if constant else 0
+        elif isinstance(node.type, Scalar) and node.type.kind == "float":
+            constant = float(constant)
+        else:
+            constant = int(constant)
+        return lambda _: constant
+
+    def _special(self, node: Special) -> Value:
+        if node.name == "warpSize":
+            return lambda _: WARP
+        what, axis = node.name.split(".")
+        number = "xyz".index(axis)
+        if what == "blockIdx":
+            return lambda warp: warp.block.place[number]
+        if what == "threadIdx":
+            return self._thread(number)
+        size = (self.context.block if what == "blockDim" else self.context.grid)[number]
+        return lambda _: size
+
+    def _thread(self, number: int) -> Value:
+        across, down, deep = self.context.block
+        if number == 0 and down == deep == 1:
+            return lambda warp: range(warp.first_thread, warp.first_thread + WARP)
+        below, size = ((1, across), (across, down), (across * down, deep))[number]
+        if number and below * size == below:
+            return lambda _: 0
+
+        def evaluate(warp: Warp) -> Any:
+            threads = range(warp.first_thread, warp.first_thread + WARP)
+            return integers.modulo(integers.divide(threads, below), size)
+
+        return evaluate
+
+    def _load(self, node: Load) -> Value:
+        return self.places.load(node.place)
+
+    def _addressof(self, node: AddressOf | Decay) -> Value:
+        place = self.places.find(node.place)
+        assert isinstance(place, Memory)
+        return place.address
+
+    _decay = _addressof
+
+    def _extract(self, node: Extract) -> Value:
+        assert isinstance(node.value.type, Struct)
+        number, value = node.value.type.fields.index(node.field), self.value(node.value)
+        return lambda warp: value(warp)[number]
+
+    def _construct(self, node: Construct) -> Value:
+        values = [self.value(part) for part in node.values]
+        return lambda warp: [value(warp) for value in values]
+
+    # ---- operators
+
+    def _convert(self, node: Convert) -> Value:
+        return convert(node.value.type, node.type, self.value(node.value))
+
+    def _unary(self, node: Unary) -> Value:
+        return self.context.operators.unary(
+            node.operator, node.type, self.value(node.value), node.position
+        )
+
+    def _binary(self, node: Binary) -> Value:
+        return self.context.operators.binary(
+            node.operator,
+            node.left.type,
+            self.value(node.left),
+            self.value(node.right),
+            node.position,
+        )
+
+    def _logical(self, node: Logical) -> Value:
+        left, right = self.value(node.left), self.value(node.right)
+        both = node.operator == "&&"
+
+        def evaluate(warp: Warp) -> int:
+            mask = warp.mask
+            first: int = left(warp)
+            matters = mask & (first if both else ~first)
+            if not matters:
+                return first
+            warp.mask = matters
+            second: int = right(warp) & matters
+            warp.mask = mask
+            return second if both else (first | second)
+
+        return evaluate
+
+    def _conditional(self, node: Conditional) -> Value:
+        condition = self.value(node.condition)
+        then, otherwise = self.value(node.then), self.value(node.otherwise)
+        pick = chooser(node.type)
+
+        def evaluate(warp: Warp) -> Any:
+            mask = warp.mask
+            yes = condition(warp) & mask
+            if yes == mask:
+                return then(warp)
+            if not yes:
+                return otherwise(warp)
+            warp.mask = yes
+            first = then(warp)
+            warp.mask = mask ^ yes
+            second = otherwise(warp)
+            warp.mask = mask
+            return pick(yes, first, second)
+
+        return evaluate
+
+    def _comma(self, node: Comma) -> Value:
+        left, right = self.value(node.left), self.value(node.right)
+
+        def evaluate(warp: Warp) -> Any:
+            left(warp)
+            return right(warp)
+
+        return evaluate
+
+    def _pointeradd(self, node: PointerAdd) -> Value:
+        assert isinstance(node.type, Pointer)
+        pointer, index = self.value(node.pointer), self.value(node.index)
+        size = node.type.target.size
+        return lambda warp: integers.add(pointer(warp), integers.scale(index(warp), size))
+
+    def _pointerdifference(self, node: PointerDifference) -> Value:
+        assert isinstance(node.left.type, Pointer)
+        left, right = self.value(node.left), self.value(node.right)
+        size = node.left.type.target.size
+        return lambda warp: integers.divide(integers.sub(left(warp), right(warp)), size)
+
+    # ---- changes
+
+    def _assign(self, node: Assign) -> Value:
+        value = self.value(node.value)
+        put = self.places.put(self.places.find(node.target), node.target)
+
+        def evaluate(warp: Warp) -> Any:
+            new = value(warp)
+            put(warp, new)
+            return new
+
+        return evaluate
+
+    def _update(self, node: Update) -> Value:
+        place, value = self.places.find(node.target), self.value(node.value)
+        value_slot, old_slot = self.context.extra_slot(), self.context.extra_slot()
+        if isinstance(place, Memory):
+            find, place = self._found_once(place)
+            current = self.places.fetch(place, node.target)
+        else:
+            find, current = None, self.places.load(node.target)
+        put, postfix = self.places.put(place, node.target), node.postfix
+        result = self._change(node, value_slot, old_slot)
+
+        def evaluate(warp: Warp) -> Any:
+            registers = warp.registers
+            registers[value_slot] = value(warp)
+            if find is not None:
+                find(warp)
+            old = registers[old_slot] = current(warp)
+            new = result(warp)
+            put(warp, new)
+            return old if postfix else new
+
+        return evaluate
+
+    def _found_once(self, place: Memory) -> tuple[Value, Memory]:
+        """Return a closure that finds the address, and the place at the address last found."""
+        slot, address = self.context.extra_slot(), place.address
+
+        def find(warp: Warp) -> None:
+            warp.registers[slot] = address(warp)
+
+        return find, Memory(lambda warp: warp.registers[slot], place.type)
+
+    def _change(self, node: Update, value_slot: int, old_slot: int) -> Value:
+        """Return the closure of what is stored, from the old number and the operand."""
+
+        def old(warp: Warp) -> Any:
+            return warp.registers[old_slot]
+
+        def value(warp: Warp) -> Any:
+            return warp.registers[value_slot]
+
+        if isinstance(node.compute, Pointer):
+            size = node.compute.target.size * (1 if node.operator == "+" else -1)
+            return lambda warp: integers.add(old(warp), integers.scale(value(warp), size))
+        kind = node.target.type
+        computed = self.context.operators.binary(
+            node.operator, node.compute, convert(kind, node.compute, old), value, node.position
+        )
+        return convert(node.compute, kind, computed)
+
+    # ---- calls
+
+    def _call(self, node: Call) -> Value:
+        stored = self.stored.get(id(node))
+        if stored is not None:
+            return lambda warp: warp.registers[stored]
+        body = self.bodies[node.function]
+        bind = self.bind(node)
+
+        def evaluate(warp: Warp) -> Any:
+            bind(warp)
+            mask, returned, result = warp.mask, warp.returned, warp.result
+            continued = warp.continued
+            warp.returned, warp.result = 0, None
+            body(warp)
+            value = warp.result
+            warp.mask, warp.returned, warp.result = mask, returned, result
+            warp.continued = continued
+            return value
+
+        return evaluate
+
+    def bind(self, node: Call) -> Callable[[Warp], None]:
+        """Return the closure that gives a function's parameters their values."""
+        values = [self.value(argument) for argument in node.arguments]
+        puts = [self.parameter(parameter) for parameter in node.function.parameters]
+
+        def evaluate(warp: Warp) -> None:
+            found = [value(warp) for value in values]
+            for put, value in zip(puts, found, strict=True):
+                put(warp, value)
+
+        return evaluate
+
+    def parameter(self, variable: Any) -> Any:
+        """Return the closure that gives a parameter its value; some lie in local memory."""
+        place = self.places.of_variable(variable)
+        if isinstance(place, Register):
+            return self.places.declare(variable)
+        return self.places.put(place, variable)
+
+    def _builtincall(self, node: BuiltinCall) -> Value:
+        make = getattr(self, "_of_" + node.builtin.kind)
+        return make(node, [self.value(argument) for argument in node.arguments])
+
+    def _of_maths(self, node: BuiltinCall, values: list[Value]) -> Value:
+        apply = function_of(node.builtin)
+        if self.context.find_nan:
+            closure = self._nan_finder(node, apply, values)
+        elif len(values) == 1:
+            (only,) = values
+            closure = lambda warp: apply(only(warp))  # noqa: E731
+        elif len(values) == 2:
+            first, second = values
+            closure = lambda warp: apply(first(warp), second(warp))  # noqa: E731
+        else:
+            closure = lambda warp: apply(*[value(warp) for value in values])  # noqa: E731
+        return self._counted(closure) if node.builtin.name in EXPONENTIALS else closure
+
+    _of_bits = _of_maths
+
+    def _counted(self, closure: Value) -> Value:
+        exps = self.context.exps
+
+        def evaluate(warp: Warp) -> Any:
+            exps[0] += 1
+            exps[1] += look(warp.mask).count
+            return closure(warp)
+
+        return evaluate
+
+    def _nan_finder(self, node: BuiltinCall, apply: Any, values: list[Value]) -> Value:
+        operators, name, place = self.context.operators, node.builtin.name, node.position
+        floating = isinstance(node.type, Scalar) and node.type.kind == "float"
+
+        def evaluate(warp: Warp) -> Any:
+            operands = tuple([value(warp) for value in values])
+            result = apply(*operands)
+            if floating:
+                operators.made_nan(warp, name, operands, result, place)
+            return result
+
+        return evaluate
+
+    def _of_fence(self, node: BuiltinCall, _: list[Value]) -> Value:
+        device, wide = self.context.device, node.builtin.name != "__threadfence_block"
+
+        def evaluate(warp: Warp) -> int:
+            if wide:
+                warp.fence = (warp.block.epoch, device.step)
+            return 0
+
+        return evaluate
+
+    def _of_warp(self, node: BuiltinCall, values: list[Value]) -> Value:
+        meetings, place, (mask,) = self.context.meetings, node.position, values
+        return lambda warp: meetings.syncwarp(warp, place, mask(warp))
+
+    def _of_shuffle(self, node: BuiltinCall, values: list[Value]) -> Value:
+        meetings, place, name = self.context.meetings, node.position, node.builtin.name
+        mask, value, by, width = values
+        return lambda warp: meetings.shuffle(
+            warp, name, place, mask(warp), value(warp), by(warp), width(warp)
+        )
+
+    def _of_vote(self, node: BuiltinCall, values: list[Value]) -> Value:
+        meetings, place, name = self.context.meetings, node.position, node.builtin.name
+        if not values:
+            return lambda warp: warp.mask
+        mask, value = values
+        return lambda warp: meetings.vote(warp, name, place, mask(warp), value(warp))
+
+    def _of_reduce(self, node: BuiltinCall, values: list[Value]) -> Value:
+        meetings, place, name = self.context.meetings, node.position, node.builtin.name
+        (mask, value), kind = values, node.type
+        assert isinstance(kind, Scalar)
+        return lambda warp: meetings.combine(warp, name, place, mask(warp), value(warp), kind)
+
+    def _of_atomic(self, node: BuiltinCall, values: list[Value]) -> Value:
+        device, name, kind = self.context.device, node.builtin.name, node.type
+        assert isinstance(kind, Scalar)
+        site, where = self.context.site(node.position, "atomic"), shape(kind)
+        address, *operands = values
+
+        def evaluate(warp: Warp) -> Any:
+            update = atomic_update(name, kind, tuple([operand(warp) for operand in operands]))
+            return device.atomic(warp, site, address(warp), where, update)
+
+        return evaluate
+
+    def _of_barrier(self, node: BuiltinCall, _: list[Value]) -> Value:
+        raise UsageError(
+            f"line {node.position.line}: {node.builtin.name}() must be a statement of its own"
+        )
+
+
+def keep(watch: Watch, step: int, warp: Warp, value: Any) -> None:
+    """Add to a watch the value of the first lane that takes part; structs are left out."""
+    if type(value) is list:
+        return
+    lane = look(warp.mask).first
+    watch.step.append(step)
+    watch.block.append(warp.block.index)
+    watch.warp.append(warp.index)
+    watch.lane.append(lane)
+    watch.value.append(spread(value)[lane])
