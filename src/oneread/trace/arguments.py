@@ -47,6 +47,14 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
+_FUNCTIONS: dict[str, tuple[int, Callable[..., int]]] = {
+    "min": (2, min),
+    "max": (2, max),
+    "ceil_div": (2, lambda a, b: -(-a // b)),
+    "log2": (1, lambda a: max(a, 1).bit_length() - 1),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a kernel, as far as its arguments need to know."""
@@ -79,7 +87,8 @@ def integer(text: str, names: Mapping[str, int]) -> int:
     Parameters
     ----------
     text : str
-        Of numbers, names, parentheses and ``+ - * / %``; ``/`` cuts to an integer.
+        Of numbers, names, parentheses, ``+ - * / %`` and ``min``, ``max``, ``ceil_div`` and
+        ``log2``; ``/`` and ``log2`` cut to an integer.
     names : mapping
         Values of the names.
 
@@ -110,6 +119,10 @@ def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:
         if abs(value) >= 1 << 63:
             raise UsageError(f"{text!r} is beyond 64 bits")
         return value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        function = _FUNCTIONS.get(node.func.id)
+        if function is not None and len(node.args) == function[0]:
+            return function[1](*(_value(one, text, names) for one in node.args))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_value(node.operand, text, names)
     raise UsageError(f"{text!r} is no integer expression")

@@ -1,6 +1,6 @@
 """Faults as records: what was found, where, between whom, and how it is repaired.
 
-Knows no machine; the texts are in `oneread.trace.messages`.
+Knows no machine; the texts are in `oneread.trace.fault_texts`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from oneread.trace.messages import CATALOGUE, SEVERITIES, text
+from oneread.trace.fault_texts import CATALOGUE, SEVERITIES, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Repair:
     """A change of the source that is known to mend a fault."""
 
     kind: str
-    """``insert-after`` (a line of text after a line), ``guard-load``, ``skip-empty`` or
-    ``widen``."""
+    """``insert-after`` (a line `text` behind the statement here), ``insert`` (`text` here) or
+    ``replace`` (`old` by `new`)."""
     line: int
     column: int
     parameters: dict[str, Any] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from typing import Any
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.hazards import Access
-from oneread.trace.machine.values import WARP, spread
+from oneread.trace.machine.values import spread
 from oneread.trace.machine.warp import Warp
 
 #: What an event can be.
@@ -93,23 +93,27 @@ class Recorder:
                 f"more than {self._limits.recorded:,} events (recorded); record fewer rows", line
             )
 
-    def access(self, access: Access, values: Sequence[Any], old: Sequence[Any] | None) -> None:
+    def access(
+        self,
+        access: Access,
+        values: Sequence[Sequence[Any]],
+        old: Sequence[Sequence[Any]] | None,
+    ) -> None:
         """Note a load, a store or an atomic: one sequence of numbers for each part."""
         if self._blocks is not None and access.warp.block.index not in self._blocks:
             return
-        kinds = {type(part[0]) is float for part in values}
-        flat = values[0] if len(values) == 1 else [v for lane in zip(*values, strict=True) for v in lane]
         cells = access.cells
         even = type(cells) is range
+        floating = all(type(part[0]) is float for part in values)
         self._event(
             OPERATIONS.index(access.kind),
             access.buffer.name,
             cells[0] if even else self._keep(cells, False),
-            cells.step if even else None,
+            cells.step if even else None,  # type: ignore[attr-defined]
             len(cells),
-            flat,
-            old,
-            kinds == {True},
+            _flat(values),
+            None if old is None else _flat(old),
+            floating,
         )
 
     def register(self, warp: Warp, name: str, value: Any, old: Any) -> None:
@@ -171,12 +175,16 @@ class Recorder:
         return place
 
 
+def _flat(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """Return the numbers lane by lane, the parts of each lane side by side."""
+    if len(parts) == 1:
+        return parts[0]
+    return [value for lane in zip(*parts, strict=True) for value in lane]
+
+
 def _signed(value: int) -> int:
     return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
 def _many(value: Any) -> bool:
     return type(value) is tuple or type(value) is range
-
-
-__all__ = ["OPERATIONS", "WARP", "Recorder", "Recording"]

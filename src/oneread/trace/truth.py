@@ -76,13 +76,60 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole
 
 
-#: Results of one number a column, and of one number a row.
-BY_COLUMN: dict[str, Callable[[Row], list[float]]] = {
+def top_values(row: Row, k: int) -> list[float]:
+    """Return the k largest, largest first."""
+    return [row[i] for i in top_k(row, k)]
+
+
+def top_columns(row: Row, k: int) -> list[float]:
+    """Return where the k largest are."""
+    return [float(i) for i in top_k(row, k)]
+
+
+def top_probabilities(row: Row, k: int) -> list[float]:
+    """Return the softmax of the k largest."""
+    shares = softmax(row)
+    return [shares[i] for i in top_k(row, k)]
+
+
+def _spans(row: Row, size: int) -> list[Row]:
+    return [row[i : i + size] for i in range(0, len(row), size)]
+
+
+def span_maximum(row: Row, size: int) -> list[float]:
+    """Return the maximum of each span of so many columns."""
+    return [maximum(span) for span in _spans(row, size)]
+
+
+def span_normalizer(row: Row, size: int) -> list[float]:
+    """Return the normalizer of each span; 0 for one of nothing but -inf, as a merge needs it."""
+    return [
+        0.0 if maximum(span) == -math.inf else normalizer(span) for span in _spans(row, size)
+    ]
+
+
+def relu(row: Row) -> list[float]:
+    """Return max(x, 0)."""
+    return [max(value, 0.0) if value == value else value for value in row]
+
+
+#: What a row gives, by name: functions of the row, and of k or of the length of a span.
+BY_ROW: dict[str, Callable[[Row], Sequence[float]]] = {
     "softmax": softmax,
     "log_softmax": log_softmax,
+    "naive_softmax": naive_softmax,
+    "relu": relu,
+    "logsumexp": lambda row: [logsumexp(row)],
+    "maximum": lambda row: [maximum(row)],
+    "normalizer": lambda row: [normalizer(row)],
 }
-BY_ROW: dict[str, Callable[[Row], float]] = {
-    "logsumexp": logsumexp,
-    "maximum": maximum,
-    "normalizer": normalizer,
+BY_K: dict[str, Callable[[Row, int], Sequence[float]]] = {
+    "top_values": top_values,
+    "top_columns": top_columns,
+    "top_probabilities": top_probabilities,
 }
+BY_SPAN: dict[str, Callable[[Row, int], Sequence[float]]] = {
+    "span_maximum": span_maximum,
+    "span_normalizer": span_normalizer,
+}
+NAMES = frozenset([*BY_ROW, *BY_K, *BY_SPAN, "multiply_add"])

@@ -37,6 +37,10 @@ class Shape(NamedTuple):
     """Byte offset and type of each scalar."""
 
 
+Parts = Sequence[Sequence[Any]]
+Watcher = Callable[[Access, Parts, Parts | None], None]
+
+
 class Device:
     """Global and shared memory, and what is noted of every access.
 
@@ -52,8 +56,8 @@ class Device:
         self.report = Reporter(faults)
         self.step = 0
         self.accesses = 0
-        self.watcher: Callable[[Access, Sequence[Any]], None] | None = None
-        """Called with every access and its values, where a recording is made."""
+        self.watcher: Watcher | None = None
+        """Called with every access, its values and those before, where a recording is made."""
 
     def load(self, warp: Warp, site: Site, address: Any, shape: Shape) -> list[Any]:
         """Return the scalars at an address, one value of 32 lanes for each part."""
@@ -109,7 +113,7 @@ class Device:
                 olds.append(old)
             self._count(access)
             if self.watcher is not None:
-                self.watcher(access, [olds])
+                self.watcher(access, [olds], None)
             values = choose(access.bits, scatter(olds, access.bits, olds[0]), values)
         return values
 
@@ -129,7 +133,7 @@ class Device:
                 value = bits_of(value) if access.per else FULL if value else 0
             values.append(value)
         if self.watcher is not None:
-            self.watcher(access, seen)
+            self.watcher(access, seen, None)
         return values
 
     def _put(self, access: Access, shape: Shape, values: Sequence[Any]) -> None:
@@ -146,6 +150,9 @@ class Device:
             races = self.hazards.store(access, _cell_by_cell(rows, len(access.cells)))
             if races:
                 self.report.races(races)
+        olds = None
+        if self.watcher is not None:
+            olds = [buffer.read(_moved(access.offsets, at), code) for at, code in shape.parts]
         for (at, code), row in zip(shape.parts, rows, strict=True):
             buffer.write(_moved(access.offsets, at), code, row)
         cells = access.cells
@@ -156,7 +163,7 @@ class Device:
                 buffer.valid[cell] = 1
         self._count(access)
         if self.watcher is not None:
-            self.watcher(access, rows)
+            self.watcher(access, rows, olds)
 
     def _check_set(self, access: Access) -> None:
         valid, cells = access.buffer.valid, access.cells
@@ -173,6 +180,7 @@ class Device:
         site, buffer = access.site, access.buffer
         offsets, size = access.offsets, access.size
         self.accesses += 1
+        access.warp.order.setdefault(site, self.step)
         if buffer is not site.buffer:
             site.enter(buffer)
         tally = site.tally

@@ -151,6 +151,7 @@ class Launch:
         block.epoch += 1
         for warp in waiting:
             warp.recent.clear()
+            warp.order.clear()
         for met in {id(w.waiting): w.waiting for w in waiting}.values():
             if met is not None:
                 met.times += 1

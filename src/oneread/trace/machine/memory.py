@@ -140,12 +140,13 @@ class Buffer:
     def read(self, offsets: Sequence[int], code: str) -> Sequence[Any]:
         """Return the scalars of this type at these offsets, which lie inside and are aligned."""
         if code == self.code:
-            unit = self.unit
-            if type(offsets) is range and offsets.step > 0 and not offsets.start % unit:
+            unit, cells = self.unit, self.cells
+            if len(offsets) == 1:
+                return (cells[offsets[0] // unit],)
+            if type(offsets) is range and offsets.step >= unit:
                 first = offsets.start // unit
                 step = offsets.step // unit
-                return self.cells[first : first + len(offsets) * step : step]
-            cells = self.cells
+                return cells[first : first + len(offsets) * step : step]
             return [cells[offset // unit] for offset in offsets]
         return [self._read_one(offset, code) for offset in offsets]
 
@@ -153,7 +154,7 @@ class Buffer:
         """Store the scalars at these offsets; where two are the same, the later one stays."""
         if code == self.code:
             unit, cells = self.unit, self.cells
-            if type(offsets) is range and offsets.step > 0 and not offsets.start % unit:
+            if type(offsets) is range and offsets.step >= unit:
                 first = offsets.start // unit
                 step = offsets.step // unit
                 cells[first : first + len(offsets) * step : step] = values

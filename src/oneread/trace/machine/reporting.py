@@ -14,11 +14,13 @@ from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import BITS, look
 from oneread.trace.machine.warp import Warp
-from oneread.trace.messages import CATALOGUE
+from oneread.trace.fault_texts import CATALOGUE
 
 _SCOPES = {"blocks": "race-blocks", "warps": "race-warps", "warp": "race-warp"}
+#: What is missing between two accesses.
+_BARRIERS = {"race-warps": "__syncthreads();", "race-warp": "__syncwarp();"}
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
-_ACTS = {"load": "read of", "store": "write to", "atomic": "atomic on"}
+_ACTS = {"read": "read of", "write": "write to", "atomic": "atomic on"}
 
 
 class Reporter:
@@ -73,10 +75,10 @@ class Reporter:
         if race.same_value:
             identifier = "race-same-value"
         repair = None
-        if identifier == "race-warps":
-            repair = Repair("insert-after", before.site.line, 1, {"text": "__syncthreads();"})
-        elif identifier == "race-warp":
-            repair = Repair("insert-after", before.site.line, 1, {"text": "__syncwarp();"})
+        if identifier in _BARRIERS:
+            start = _first_of(race).statement
+            text = {"text": _BARRIERS[identifier]}
+            repair = Repair("insert-after", start.line, start.column, text)
         first, second = race.lanes
         self.add(
             identifier,
@@ -109,7 +111,7 @@ class Reporter:
         address: int,
     ) -> None:
         """Report lanes whose address lies outside the buffer that is nearest."""
-        act = {"read": "read of", "write": "write to"}.get(site.verb, "atomic on")
+        act = _ACTS[site.verb]
         if buffer is None:
             self.add("no-buffer", site, warp, step, lanes, verb=act, address=hex(address))
             return
@@ -118,9 +120,6 @@ class Reporter:
             base += look(lanes).first * buffer.lane_bytes
             count = buffer.lane_bytes // buffer.period
         index = (address - base) // buffer.period
-        repair = None
-        if site.guard is not None:
-            repair = Repair("guard-load", site.line, site.column, {**site.guard, "count": count})
         self.add(
             "out-of-bounds",
             site,
@@ -129,9 +128,9 @@ class Reporter:
             lanes,
             buffer=buffer.name,
             index=index,
-            repair=repair,
             verb=act,
             count=count,
+            load=site.verb == "read",
         )
 
     def misaligned(
@@ -145,7 +144,7 @@ class Reporter:
         size: int,
     ) -> None:
         """Report lanes whose address is no multiple of the size."""
-        act = {"read": "read of", "write": "write to"}.get(site.verb, "atomic on")
+        act = _ACTS[site.verb]
         self.add(
             "misaligned",
             site,
@@ -188,22 +187,29 @@ class Reporter:
             row = cell // width
             if row not in own:
                 lanes = sum(BITS[lane] for lane in access.lanes_at(cell))
-                site, guard = access.site, access.site.guard
-                repair = Repair("guard-load", site.line, site.column, dict(guard)) if guard else None
                 self.add(
                     "stray-row",
-                    site,
+                    access.site,
                     access.warp,
                     access.step,
                     lanes,
                     buffer=access.buffer.name,
                     index=element(access.buffer, cell),
-                    repair=repair,
                     verb=_VERBS[access.kind],
+                    load=access.kind == "load",
                     row=row,
                     own=", ".join(map(str, sorted(own)[:4])),
                 )
                 return
+
+
+def _first_of(race: Race) -> Any:
+    """Return the place after which a barrier belongs: that which each warp comes to first."""
+    order = race.before.warp.order
+    sites = (race.before.site, race.after.site)
+    if all(site in order for site in sites):
+        return min(sites, key=lambda site: order[site])
+    return min(sites, key=lambda site: (site.line, site.column))
 
 
 def element(buffer: Buffer, cell: int) -> int:

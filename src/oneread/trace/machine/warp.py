@@ -66,6 +66,7 @@ class Warp:
         "live",
         "locals",
         "mask",
+        "order",
         "recent",
         "registers",
         "returned",
@@ -96,6 +97,8 @@ class Warp:
         """Epoch and step of the last `__threadfence`."""
         self.recent: dict[Any, int] = {}
         """Addresses loaded since the last store, barrier or round of a loop, and by which lanes."""
+        self.order: dict[Any, int] = {}
+        """Places that have touched memory since the last barrier, and when they did so first."""
         self.locals = Space("local")
         self.built: dict[Any, int] = {}
         """Addresses of the arrays in local memory, by the declaration that made them."""

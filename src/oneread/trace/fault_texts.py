@@ -142,8 +142,8 @@ CATALOGUE: dict[str, Message] = {
     "latent-overflow": Message(
         "note",
         "32-bit offset",
-        "{expression} in line {line} is a 32-bit product that moves a pointer: it overflows once "
-        "rows * elements reach {limit}",
+        "the product in line {line} has 32 bits and moves a pointer: it overflows once it reaches "
+        "{limit}, whatever the size of the pointer",
     ),
     "bank-conflict": Message(
         "note",
