@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from oneread.trace import inputs
 from oneread.trace.errors import UsageError
 
+_ROWS = "rows m b r batch num_rows nrows n_rows batch_size bs"
+_VOCAB = (
+    "vocab v n c d cols ncols n_cols num_cols columns dim vocab_size len length width hidden "
+    "hidden_size row_size seq_len"
+)
+
 #: Usual names of sizes, in lower case, and what they mean in terms of rows, vocab and k.
 SIZE_NAMES: dict[str, str] = {
-    **dict.fromkeys(
-        ["rows", "m", "b", "r", "batch", "num_rows", "nrows", "n_rows", "batch_size", "bs"], "rows"
-    ),
-    **dict.fromkeys(
-        ["vocab", "v", "n", "c", "d", "cols", "ncols", "n_cols", "num_cols", "columns", "dim"]
-        + ["vocab_size", "len", "length", "width", "hidden", "hidden_size", "row_size", "seq_len"],
-        "vocab",
-    ),
+    **dict.fromkeys(_ROWS.split(), "rows"),
+    **dict.fromkeys(_VOCAB.split(), "vocab"),
     **dict.fromkeys(["k", "top_k", "topk"], "k"),
     **dict.fromkeys(["total", "count", "numel", "num_elements"], "rows*vocab"),
 }
@@ -74,7 +74,7 @@ class Argument:
     name: str
     role: str
     """``scalar``, ``input``, ``output`` or ``inout``."""
-    size: int | float
+    size: float
     """The number itself, or how many elements."""
     pattern: str | None = None
     shape: str = ""
@@ -130,7 +130,7 @@ def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:
 
 def bind(
     parameters: Sequence[Parameter],
-    given: Mapping[str, str | int | float],
+    given: Mapping[str, str | float],
     names: Mapping[str, int],
     pattern: str,
 ) -> list[Argument]:
@@ -167,7 +167,7 @@ def bind(
 
 
 def _guesses(
-    parameters: Sequence[Parameter], given: Mapping[str, str | int | float], pattern: str
+    parameters: Sequence[Parameter], given: Mapping[str, str | float], pattern: str
 ) -> tuple[dict[str, str], list[str]]:
     guess: dict[str, str] = {}
     doubts: list[str] = []
@@ -190,7 +190,7 @@ def _guesses(
 
 def _same_sizes(
     parameters: Sequence[Parameter],
-    given: Mapping[str, str | int | float],
+    given: Mapping[str, str | float],
     guess: dict[str, str],
 ) -> list[str]:
     """Find two sizes that the table takes for the same; the first is then rows, perhaps."""
@@ -207,7 +207,7 @@ def _same_sizes(
 
 def _no_input(
     parameters: Sequence[Parameter],
-    given: Mapping[str, str | int | float],
+    given: Mapping[str, str | float],
     guess: dict[str, str],
     pattern: str,
 ) -> list[str]:
@@ -223,17 +223,13 @@ def _no_input(
 
 
 def _shape(name: str, parameters: Sequence[Parameter]) -> str:
-    has_k = any(
-        SIZE_NAMES.get(one.name.lower()) == "k" for one in parameters if not one.pointer
-    )
+    has_k = any(SIZE_NAMES.get(one.name.lower()) == "k" for one in parameters if not one.pointer)
     if name.lower() in ROW_NAMES:
         return "rows"
     return "rows*k" if has_k and name.lower() in TOP_NAMES else "rows*vocab"
 
 
-def _argument(
-    parameter: Parameter, said: str | int | float, names: Mapping[str, int]
-) -> Argument:
+def _argument(parameter: Parameter, said: str | float, names: Mapping[str, int]) -> Argument:
     name = parameter.name
     if not parameter.pointer:
         return Argument(name, "scalar", _scalar(parameter, said, names), shape=str(said))
@@ -257,9 +253,7 @@ def _argument(
     return Argument(name, role, size, pattern, shape)
 
 
-def _scalar(
-    parameter: Parameter, said: str | int | float, names: Mapping[str, int]
-) -> int | float:
+def _scalar(parameter: Parameter, said: str | float, names: Mapping[str, int]) -> float:
     if not isinstance(said, str):
         return said
     if parameter.floating:

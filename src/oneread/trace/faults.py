@@ -103,5 +103,9 @@ class Faults:
 
     def sorted(self) -> list[Fault]:
         """Return them, the worst first, then by line."""
-        rank = {name: place for place, name in enumerate(SEVERITIES)}
-        return sorted(self._found.values(), key=lambda f: (rank[f.severity], f.line, f.step, f.id))
+        return sorted(self._found.values(), key=order)
+
+
+def order(fault: Fault) -> tuple[int, int, int, str]:
+    """Return the key by which faults are sorted: the worst first, then by line and step."""
+    return SEVERITIES.index(fault.severity), fault.line, fault.step, fault.id

@@ -68,9 +68,7 @@ def after_run(
     for offset in narrow_offsets(program):
         at = offset.position
         repair = Repair("insert", offset.start.line, offset.start.column, {"text": "(size_t)"})
-        faults.put(
-            _fault("latent-overflow", at.line, at.column, repair=repair, limit=offset.limit)
-        )
+        faults.put(_fault("latent-overflow", at.line, at.column, repair=repair, limit=offset.limit))
 
 
 def _fault(
@@ -132,7 +130,7 @@ def _wrong(faults: Faults, buffer: Buffer, judgement: Judgement, line: int) -> N
             truth=judgement.op,
             wrong=judgement.wrong,
             count=judgement.count,
-            error=f"{judgement.max_abs:.2g}",
+            error="NaN" if judgement.nans else f"{judgement.max_abs:.2g}",
         )
     )
 

@@ -52,9 +52,7 @@ def compare(buffer: str, op: str, got: Sequence[float], want: Sequence[float]) -
     """Return the judgement of one output."""
     wrong = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not close(g, w)]
     differences = [
-        abs(g - w)
-        for g, w in zip(got, want, strict=True)
-        if math.isfinite(g) and math.isfinite(w)
+        abs(g - w) for g, w in zip(got, want, strict=True) if math.isfinite(g) and math.isfinite(w)
     ]
     first = wrong[0] if wrong else None
     return Judgement(

@@ -130,9 +130,7 @@ class Recorder:
         after = spread(value) if _many(value) else (value,)
         if before is not None and len(before) != len(after):
             before, after = spread(old), spread(value)
-        self._event(
-            OPERATIONS.index("register"), name, 0, 1, len(after), after, before, floating
-        )
+        self._event(OPERATIONS.index("register"), name, 0, 1, len(after), after, before, floating)
 
     def mark(self, warp: Warp, operation: str, name: str) -> None:
         """Note a barrier, a shuffle or a branch."""

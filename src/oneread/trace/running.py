@@ -17,7 +17,7 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.counts import Counts, gather
-from oneread.trace.faults import Fault, Faults
+from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
 from oneread.trace.judging import Judgement, Output, Problem, guess, judge
 from oneread.trace.machine.device import Device
@@ -27,7 +27,7 @@ from oneread.trace.recording import Recorder, Recording
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
 from oneread.trace.tree import Program, Variable
-from oneread.trace.types import CHAR, Pointer, Scalar, Struct, Type, VECTORS, Void
+from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
 from oneread.trace.watching import Watch, Watches
 
 
@@ -81,9 +81,8 @@ def launch(program: Program, text: str, case: Case) -> Run:
     run = _Session(program, text, case, find_nan=False).run()
     if any(one.got is not None and one.got != one.got for one in run.result):
         again = _Session(program, text, replace(case, record=False), find_nan=True).run()
-        made = sorted(again.having("nan-made"), key=lambda fault: fault.step)
-        run.faults.extend(made)
-        add_repairs(run.faults, text, _bound(run.arguments))
+        run.faults.extend(again.having("nan-made"))
+        run.faults.sort(key=order)
     return run
 
 
@@ -111,12 +110,8 @@ class _Session:
 
     def run(self) -> Run:
         """Run the kernel."""
-        values = [
-            self._value(variable, argument)
-            for variable, argument in zip(
-                self._program.kernel.parameters, self._arguments, strict=True
-            )
-        ]
+        parameters = self._program.kernel.parameters
+        values = list(map(self._value, parameters, self._arguments))
         clock = Clock(self._device, self._case.limits)
         recorder = self._recorder(clock)
         context = self._context(clock, recorder)
@@ -124,12 +119,11 @@ class _Session:
         launched = Launch(
             kernel, self._device, self._grid, self._block, self._schedule, self._owner()
         )
-        blocks = launched.run()
         counts = gather(
             self._buffers.values(),
             context.sites,
             context.barriers,
-            blocks,
+            launched.run(),
             self._device.step,
             (context.exps[0], context.exps[1]),
         )

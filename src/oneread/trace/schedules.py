@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from oneread.trace.inputs import uniforms
 from oneread.trace.errors import UsageError
+from oneread.trace.inputs import uniforms
 
 Thing = TypeVar("Thing")
 

@@ -103,9 +103,7 @@ def span_maximum(row: Row, size: int) -> list[float]:
 
 def span_normalizer(row: Row, size: int) -> list[float]:
     """Return the normalizer of each span; 0 for one of nothing but -inf, as a merge needs it."""
-    return [
-        0.0 if maximum(span) == -math.inf else normalizer(span) for span in _spans(row, size)
-    ]
+    return [0.0 if maximum(span) == -math.inf else normalizer(span) for span in _spans(row, size)]
 
 
 def relu(row: Row) -> list[float]:

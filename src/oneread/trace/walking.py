@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import lru_cache
-from typing import Any
 
 from oneread.trace.tree import Expr, Program, Statement
 
 Node = Expr | Statement
 
 
-@lru_cache(maxsize=None)
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind) if one.name not in {"position", "type"})
+_names: dict[type[Node], tuple[str, ...]] = {}
+"""Fields of each kind of node that may hold others."""
 
 
 def children(node: Node) -> Iterator[Node]:
     """Yield the statements and expressions directly in a node, in order."""
-    for name in _names(type(node)):
+    names = _names.get(type(node))
+    if names is None:
+        names = tuple(one.name for one in fields(node) if one.name not in {"position", "type"})
+        _names[type(node)] = names
+    for name in names:
         value = getattr(node, name)
         if isinstance(value, Expr | Statement):
             yield value

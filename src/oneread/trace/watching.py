@@ -66,7 +66,7 @@ class Watches:
         maxima = _maxima(program)
         for node in nodes(program):
             target, value = _assigned(node)
-            if target is not None and value is not None:
+            if target is not None and value is not None and not _in_array(node):
                 name = target[1]
                 if target in maxima:
                     found.add(node, Watch("m", name, node.position.line))
@@ -103,9 +103,7 @@ def _variable(place: Any) -> Target | None:
         if isinstance(place, Member):
             names.append(place.field.name)
             place = place.base
-        elif isinstance(place, Index):
-            place = place.pointer
-        elif isinstance(place, Deref):
+        elif isinstance(place, Index | Deref):
             place = place.pointer
         elif isinstance(place, VariableRef):
             name = ".".join([place.variable.name, *reversed(names)])
@@ -122,6 +120,11 @@ def _assigned(node: Any) -> tuple[Target | None, Expr | None]:
     if isinstance(node, Assign | Update):
         return _variable(node.target), node.value
     return None, None
+
+
+def _in_array(node: Any) -> bool:
+    """Say whether what is assigned is an element: scratch of a reduction, not a running value."""
+    return not isinstance(node, Declare) and any(isinstance(n, Index) for n in under(node.target))
 
 
 def _bare(value: Any) -> Any:
@@ -192,4 +195,3 @@ def _is_factor(node: Any, maxima: set[Target]) -> bool:
         and _read(argument.left) in maxima
         and _read(argument.right) in maxima
     )
-

@@ -134,7 +134,9 @@ def test_comparisons_are_those_of_python(name: str, a: Any, b: Any) -> None:
         "==": operator.eq,
         "!=": operator.ne,
     }[name]
-    want = sum(1 << i for i, (x, y) in enumerate(zip(spread(a), spread(b), strict=True)) if op(x, y))
+    want = sum(
+        1 << i for i, (x, y) in enumerate(zip(spread(a), spread(b), strict=True)) if op(x, y)
+    )
     assert integers.COMPARISONS[name](a, b) == want
 
 

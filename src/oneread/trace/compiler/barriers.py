@@ -6,9 +6,10 @@ waits in a slot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oneread.trace.compiler.waiting import Waiting
 from oneread.trace.errors import UsageError
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
@@ -27,13 +28,6 @@ from oneread.trace.walking import Node, children, under
 
 if TYPE_CHECKING:
     from oneread.trace.compiler.expressions import Expressions
-
-Waiting = Callable[[Warp], Iterator[Any]]
-
-
-def has_barrier(node: Node) -> bool:
-    """Say whether a barrier stands in a node itself."""
-    return any(isinstance(one, BuiltinCall) and one.builtin.kind == "barrier" for one in under(node))
 
 
 def touches_memory(node: Node) -> bool:
@@ -88,7 +82,7 @@ class Hoister:
         slot = self._expressions.context.extra_slot()
         self._expressions.stored[id(node)] = slot
 
-        def run(warp: Warp) -> Iterator[Any]:
+        def run(warp: Warp) -> Generator[Any, None, None]:
             bind(warp)
             mask, returned, result = warp.mask, warp.returned, warp.result
             continued = warp.continued

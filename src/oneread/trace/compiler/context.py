@@ -98,7 +98,7 @@ class Context:
         return self._shared[variable]
 
     def _place(self, variable: Variable) -> int:
-        space, line = self.device.spaces["shared"], variable.position.line
+        line = variable.position.line
         element = base_element(variable.type)
         if variable.storage is Storage.EXTERN_SHARED:
             if self._dynamic is None:

@@ -145,7 +145,7 @@ def _double_functions() -> dict[str, Function]:
     return table
 
 
-_ANY = {
+_ANY: dict[str, Function] = {
     "isnan": _mask(math.isnan),
     "isinf": _mask(math.isinf),
     "isfinite": _mask(math.isfinite),

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oneread.trace.compiler.barriers import Waiting
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions
 from oneread.trace.compiler.statements import Statements
+from oneread.trace.compiler.waiting import Waiting
 from oneread.trace.machine.values import FULL
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import Declare, Program, Storage

@@ -74,6 +74,8 @@ def scalars_of(value: Any) -> list[Any]:
 
 def zero(kind: Type) -> Any:
     """Return the value of a type that is 0 all over."""
+    if isinstance(kind, Void):
+        return 0
     return assemble(kind, iter([0.0 if code in "fd" else 0 for _, code in layout(kind)]))
 
 

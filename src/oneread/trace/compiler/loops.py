@@ -5,20 +5,11 @@ Knows closures only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Any
 
+from oneread.trace.compiler.waiting import Code
 from oneread.trace.machine.warp import Warp
-
-
-class Part(Protocol):
-    """A closure, and whether it is a generator."""
-
-    @property
-    def run(self) -> Any: ...
-
-    @property
-    def waits(self) -> bool: ...
 
 
 class Loop:
@@ -26,17 +17,17 @@ class Loop:
 
     Parameters
     ----------
-    test : Part
+    test : Code
         Gives the mask of the lanes that go on.
-    body : Part
+    body : Code
         What is repeated.
-    after : Part or None
+    after : Code or None
         What follows each round of a `for`.
     test_first : bool
         Whether the first round is tested, too.
     """
 
-    def __init__(self, test: Part, body: Part, after: Part | None, test_first: bool) -> None:
+    def __init__(self, test: Code, body: Code, after: Code | None, test_first: bool) -> None:
         self._test, self._body, self._after = test, body, after
         self._test_first = test_first
 
@@ -62,7 +53,7 @@ class Loop:
             warp.recent.clear()
         self._end(warp, outer, continued)
 
-    def waiting(self, warp: Warp) -> Iterator[Any]:
+    def waiting(self, warp: Warp) -> Generator[Any, None, None]:
         """Run a loop in which something waits."""
         test, body, after = self._test, self._body, self._after
         outer, continued = warp.mask, warp.continued

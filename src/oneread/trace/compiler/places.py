@@ -185,9 +185,7 @@ class Places:
         site, address = self._context.site(node.position, "write"), place.address
         if not isinstance(place.type, Struct):
             return lambda warp, value: device.store(warp, site, address(warp), where, [value])
-        return lambda warp, value: device.store(
-            warp, site, address(warp), where, scalars_of(value)
-        )
+        return lambda warp, value: device.store(warp, site, address(warp), where, scalars_of(value))
 
     def _set(self, place: Register) -> Put:
         slot, pick = self._context.slot(place.variable), chooser(place.variable.type)

@@ -6,15 +6,15 @@ others are plain functions, which are faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from oneread.trace.compiler.barriers import Hoister, Waiting, touches_memory
+from oneread.trace.compiler.barriers import Hoister, touches_memory
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions, keep
 from oneread.trace.compiler.layout import chooser, scalars_of, shape, zero
 from oneread.trace.compiler.loops import Loop
+from oneread.trace.compiler.waiting import Code, Waiting, waiting_choice, waiting_sequence
 from oneread.trace.machine import integers
 from oneread.trace.machine.launch import SWITCH
 from oneread.trace.machine.sites import BarrierSite
@@ -43,14 +43,6 @@ from oneread.trace.types import Array, Type
 from oneread.trace.walking import under
 
 Plain = Callable[[Warp], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A closure, and whether it is a generator."""
-
-    run: Any
-    waits: bool = False
 
 
 class Statements:
@@ -84,7 +76,9 @@ class Statements:
         make: Callable[[Any], Code] = getattr(self, "_" + type(node).__name__.lower())
         return make(node)
 
-    def _step(self, node: Statement | Expr, parts: Sequence[Expr], make: Callable[[], Plain]) -> Code:
+    def _step(
+        self, node: Statement | Expr, parts: Sequence[Expr], make: Callable[[], Plain]
+    ) -> Code:
         """Return a step: what waits in its parts, then the closure that `make` returns."""
         clock, line, column = self._context.clock, node.position.line, node.position.column
         before = self._hoister.before(parts)
@@ -99,7 +93,7 @@ class Statements:
         if not before and not switches:
             return Code(step)
 
-        def wait(warp: Warp) -> Iterator[Any]:
+        def wait(warp: Warp) -> Generator[Any, None, Any]:
             if switches:
                 yield SWITCH
             for call in before:
@@ -123,7 +117,7 @@ class Statements:
         self._context.barriers.append(site)
         device, clock, recorder = self._context.device, self._context.clock, self._context.recorder
 
-        def wait(warp: Warp) -> Iterator[Any]:
+        def wait(warp: Warp) -> Generator[Any, None, Any]:
             if warp.mask != warp.live:
                 device.report.add(
                     "barrier-divergence",
@@ -131,8 +125,8 @@ class Statements:
                     warp,
                     device.step,
                     warp.live & ~warp.mask,
-                    arrived=look(warp.mask).count,
-                    live=look(warp.live).count,
+                    arrived=look(warp.mask).size,
+                    live=look(warp.live).size,
                 )
             if recorder is not None:
                 recorder.mark(warp, "barrier", node.builtin.name)
@@ -170,15 +164,14 @@ class Statements:
         address = self._expressions.places.local(variable)
         site, device = self._context.site(value.position, "write"), self._context.device
         parts = [
-            (at, shape(kind), closure) for at, kind, closure in self._elements(variable.type, value, 0)
+            (at, shape(kind), closure)
+            for at, kind, closure in self._elements(variable.type, value, 0)
         ]
 
         def run(warp: Warp) -> None:
             base = address(warp)
             for at, where, closure in parts:
-                device.store(
-                    warp, site, integers.add(base, at), where, scalars_of(closure(warp))
-                )
+                device.store(warp, site, integers.add(base, at), where, scalars_of(closure(warp)))
 
         return run
 
@@ -204,7 +197,7 @@ class Statements:
         leaves = [_leaves(one) for one in node.statements]
         parts = [(code.run, code.waits, leave) for code, leave in zip(codes, leaves, strict=True)]
         if any(code.waits for code in codes):
-            return Code(_waiting_sequence(parts), True)
+            return Code(waiting_sequence(parts), True)
         if len(codes) == 1:
             return codes[0]
         runs = [code.run for code in codes]
@@ -231,7 +224,7 @@ class Statements:
             otherwise = self.code(node.otherwise) if node.otherwise is not None else None
         recorder = self._context.recorder
         if test.waits or then.waits or (otherwise is not None and otherwise.waits):
-            return Code(_waiting_choice(test, then, otherwise), True)
+            return Code(waiting_choice(test, then, otherwise), True)
         condition, first = test.run, then.run
         second = otherwise.run if otherwise is not None else None
 
@@ -272,7 +265,7 @@ class Statements:
             return loop
         parts = [(one.run, one.waits, False) for one in [*starts, loop]]
         if any(one.waits for one in [*starts, loop]):
-            return Code(_waiting_sequence(parts), True)
+            return Code(waiting_sequence(parts), True)
         runs = [one.run for one in [*starts, loop]]
 
         def run(warp: Warp) -> None:
@@ -354,7 +347,7 @@ class Statements:
         if not code.waits:
             return Code(lambda warp: give(warp, code.run(warp)))
 
-        def wait(warp: Warp) -> Iterator[Any]:
+        def wait(warp: Warp) -> Generator[Any, None, Any]:
             give(warp, (yield from code.run(warp)))
 
         return Code(wait, True)
@@ -363,41 +356,3 @@ class Statements:
 def _leaves(node: Statement) -> bool:
     """Say whether lanes may leave for elsewhere than the next statement."""
     return any(isinstance(one, Break | Continue | Return) for one in under(node))
-
-
-def _waiting_sequence(parts: Sequence[tuple[Any, bool, bool]]) -> Waiting:
-    def run(warp: Warp) -> Iterator[Any]:
-        for one, waits, leaves in parts:
-            if waits:
-                yield from one(warp)
-            else:
-                one(warp)
-            if leaves and not warp.mask:
-                return
-
-    return run
-
-
-def _waiting_choice(test: Code, then: Code, otherwise: Code | None) -> Waiting:
-    def run(warp: Warp) -> Iterator[Any]:
-        mask = warp.mask
-        found = (yield from test.run(warp)) if test.waits else test.run(warp)
-        yes = found & mask
-        no = mask ^ yes
-        if yes:
-            warp.mask = yes
-            if then.waits:
-                yield from then.run(warp)
-            else:
-                then.run(warp)
-            yes = warp.mask
-        if no and otherwise is not None:
-            warp.mask = no
-            if otherwise.waits:
-                yield from otherwise.run(warp)
-            else:
-                otherwise.run(warp)
-            no = warp.mask
-        warp.mask = yes | no
-
-    return run

@@ -168,11 +168,10 @@ def _sources(name: str, by: Any, width: Any) -> tuple[int, ...]:
     """Return the lane that each lane takes its value from."""
     kind = _SHUFFLES[name]
     out = []
-    for lane, (step, size) in enumerate(zip(spread(by), spread(width), strict=True)):
-        size = size if size in {1, 2, 4, 8, 16, 32} else WARP
+    for lane, (asked, groups) in enumerate(zip(spread(by), spread(width), strict=True)):
+        size = groups if groups in {1, 2, 4, 8, 16, 32} else WARP
+        step = asked if kind == "any" else asked & (WARP - 1)
         start = lane - lane % size
-        if kind != "any":
-            step &= WARP - 1
         if kind == "up":
             source = lane - step if lane - step >= start else lane
         elif kind == "down":

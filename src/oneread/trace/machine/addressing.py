@@ -66,12 +66,10 @@ def _own(buffer: Buffer, wanted: Sequence[int], bits: int, size: int) -> bool:
     if type(wanted) is range and wanted.step == part and mask.solid:
         rest = wanted.start - buffer.base - mask.first * part
         return 0 <= rest <= part - size
-    if len(wanted) < mask.count:
+    if len(wanted) < mask.size:
         return False  # one address for several lanes: at most one of them owns it
-    rests = [
-        at - buffer.base - lane * part for lane, at in zip(mask.lanes, wanted, strict=True)
-    ]
-    return 0 <= min(rests) and max(rests) <= part - size
+    rests = [at - buffer.base - lane * part for lane, at in zip(mask.lanes, wanted, strict=True)]
+    return min(rests) >= 0 and max(rests) <= part - size
 
 
 def _aligned(wanted: Sequence[int], align: int) -> bool:
@@ -79,7 +77,7 @@ def _aligned(wanted: Sequence[int], align: int) -> bool:
         return True
     if type(wanted) is range:
         return not (wanted.start % align or (len(wanted) > 1 and wanted.step % align))
-    return not any([address % align for address in wanted])
+    return not any(address % align for address in wanted)
 
 
 def _tidy(wanted: Sequence[int]) -> Sequence[int]:
@@ -121,7 +119,7 @@ def _one_by_one(
             entry[1].append(lane)
             entry[2].append(at - buffer.base)
     for buffer, bad, at in outside.values():
-        device.report.outside(warp, site, device.step, buffer, _bits(bad), at, bad[0])
+        device.report.outside(warp, site, device.step, buffer, _bits(bad), at)
     if skewed:
         buffer, offset = first_skewed
         device.report.misaligned(warp, site, device.step, buffer, _bits(skewed), offset, shape.size)

@@ -143,7 +143,7 @@ class Device:
         ]
         if access.per == 0 and any(type(value) in (tuple, range) for value in values):
             # One address, many values: lane by lane, so that the last one stays.
-            access.touch(list(access.offsets) * look(access.bits).count, shape.size, False)
+            access.touch(list(access.offsets) * look(access.bits).size, shape.size, False)
         rows = [active(value, access.bits) if access.per else (value,) for value in values]
         buffer = access.buffer
         if buffer.space != "local":
@@ -184,7 +184,7 @@ class Device:
         if buffer is not site.buffer:
             site.enter(buffer)
         tally = site.tally
-        lanes = look(access.bits).count
+        lanes = look(access.bits).size
         per = max(1, access.per or len(access.cells))
         tally.requests += 1
         tally.lanes += lanes
@@ -213,7 +213,11 @@ class Device:
             recent.clear()
             return
         offsets = access.offsets
-        key = (access.buffer.base, offsets if type(offsets) is range else tuple(offsets), access.per)
+        key = (
+            access.buffer.base,
+            offsets if type(offsets) is range else tuple(offsets),
+            access.per,
+        )
         known = recent.get(key, 0)
         if known & access.bits == access.bits:
             tally.reused += elements
@@ -240,7 +244,7 @@ def _cell_by_cell(rows: Sequence[Sequence[Any]], cells: int) -> Sequence[Any]:
 def _count_cells(access: Access, lanes: int) -> None:
     buffer, cells = access.buffer, access.cells
     if access.kind == "load":
-        tables = (buffer.loads,)
+        tables: tuple[list[int], ...] = (buffer.loads,)
     elif access.kind == "store":
         tables = (buffer.stores,)
     else:

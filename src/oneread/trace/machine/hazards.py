@@ -204,9 +204,7 @@ class Hazards:
     ) -> Iterable[Race]:
         if self._unordered(before, after):
             return self._pairs(hazard, entries, before, after, values)
-        if self._needs_barrier(before, after) and self._pairs(
-            hazard, entries, before, after, None
-        ):
+        if self._needs_barrier(before, after) and self._pairs(hazard, entries, before, after, None):
             after.warp.block.barrier_used(before.epoch)
         return ()
 

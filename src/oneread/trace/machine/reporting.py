@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from oneread.trace.fault_texts import CATALOGUE
 from oneread.trace.faults import Fault, Faults, Repair
 from oneread.trace.machine.hazards import Access, Race
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import BITS, look
 from oneread.trace.machine.warp import Warp
-from oneread.trace.fault_texts import CATALOGUE
 
 _SCOPES = {"blocks": "race-blocks", "warps": "race-warps", "warp": "race-warp"}
 #: What is missing between two accesses.
@@ -29,7 +29,9 @@ class Reporter:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
 
-    def add(self, identifier: str, site: Any, warp: Warp, step: int, lanes: int, **more: Any) -> None:
+    def add(
+        self, identifier: str, site: Any, warp: Warp, step: int, lanes: int, **more: Any
+    ) -> None:
         """Report a fault at one place.
 
         Parameters

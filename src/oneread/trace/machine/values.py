@@ -37,7 +37,7 @@ _MASKS_KEPT = 4096
 class Mask(NamedTuple):
     """A set of lanes, looked at in the ways that are needed."""
 
-    count: int
+    size: int
     """Lanes in it."""
     lanes: tuple[int, ...]
     """Their numbers, in order."""
@@ -80,7 +80,7 @@ def active(value: Any, bits: int) -> Sequence[Any]:
         if mask.solid:
             return value[mask.first : mask.stop]
         return tuple(compress(value, mask.flags))
-    return (value,) * mask.count
+    return (value,) * mask.size
 
 
 def scatter(values: Sequence[Any], bits: int, filler: Any) -> tuple[Any, ...]:

@@ -69,8 +69,8 @@ class Warp:
         "order",
         "recent",
         "registers",
-        "returned",
         "result",
+        "returned",
         "sub",
         "waiting",
     )
