@@ -29,9 +29,7 @@ class Position(NamedTuple):
 
 
 class SourceText:
-    r"""A file's name and text, cut into lines.
-
-    Lines end in ``\n``, ``\r\n`` or ``\r``; all three count once.
+    """A file's name and text, cut into lines.
 
     Parameters
     ----------
@@ -45,13 +43,10 @@ class SourceText:
         self.name = name
         self.text = text
         self._starts = [0]
-        at = 0
-        while at < len(text):
-            end = _line_end(text, at)
-            if end < 0:
-                break
-            at = end
+        at = text.find("\n") + 1
+        while at:
             self._starts.append(at)
+            at = text.find("\n", at) + 1
 
     @property
     def lines(self) -> int:
@@ -64,20 +59,12 @@ class SourceText:
             return ""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
-        return self.text[start:end].rstrip("\r\n")
+        return self.text[start:end].removesuffix("\n").removesuffix("\r")
 
     def position(self, offset: int, length: int = 1) -> Position:
         """Return the position of an offset into the text."""
         line = bisect_right(self._starts, offset)
         return Position(self.name, line, offset - self._starts[line - 1] + 1, length)
-
-
-def _line_end(text: str, at: int) -> int:
-    """Return where the line after the one at `at` starts, or -1 where there is none."""
-    feed, back = text.find("\n", at), text.find("\r", at)
-    if back < 0 or 0 <= feed < back:
-        return feed + 1 if feed >= 0 else -1
-    return back + 2 if feed == back + 1 else back + 1
 
 
 def show(line: str, column: int, length: int = 1) -> str:

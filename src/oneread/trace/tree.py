@@ -48,6 +48,7 @@ class Variable:
     storage: Storage
     position: Position
     const: bool = False
+    volatile: bool = False
     #: Alignment asked for with ``__align__`` or ``alignas``; the type may ask for more.
     align: int = 1
 
@@ -362,7 +363,7 @@ class Return(Statement):
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Function:
     """A kernel or device function, one for each set of template arguments.
 

@@ -74,7 +74,6 @@ class Array:
 
     element: Type
     length: int | None
-    const: bool = False
 
     @property
     def size(self) -> int:
