@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "oneread"
 ALLOWED = {
     "spec": set(),
     "kernels": set(),
-    "runtime": {"numpy"},
+    "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
     "backends": {"numpy", "ml_dtypes", "torch"},
     "ops": {"numpy"},
