@@ -6,7 +6,7 @@ Knows no machine.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oneread.trace.arguments import integer
@@ -51,6 +51,8 @@ class Case:
     """Of an ``extern __shared__`` array; a float for each thread unless said otherwise."""
     arguments: Mapping[str, str | int | float] = field(default_factory=dict)
     input: str = "normal"
+    data: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Numbers of inputs that follow no pattern, by the parameter."""
     schedule: str = "in-order"
     record: bool | Iterable[int] = False
     """Whether events are kept, or the blocks whose events are."""

@@ -74,8 +74,8 @@ class Output:
 
     name: str
     values: Sequence[float]
-    per_row: int
-    """Elements of each row; 0 where it has no rows."""
+    shape: str
+    """The expression of its size: ``rows*vocab``, ``rows*k``, ``rows`` or another."""
     floating: bool
 
 
@@ -115,7 +115,7 @@ _ROW_OUTPUTS = {
 }
 
 
-def guess(kernel: str, exponentials: int, outputs: Sequence[Output], vocab: int, k: int) -> Truths:
+def guess(kernel: str, exponentials: int, outputs: Sequence[Output]) -> Truths:
     """Return what each output seems to be, by names and shapes; those in doubt are left out."""
     name = kernel.lower()
     whole = "softmax" if "softmax" in name or exponentials else ""
@@ -123,11 +123,11 @@ def guess(kernel: str, exponentials: int, outputs: Sequence[Output], vocab: int,
         whole = "log_softmax"
     found: dict[str, str] = {}
     for output in outputs:
-        if output.per_row == 1 and output.name.lower() in _ROW_OUTPUTS:
+        if output.shape == "rows" and output.name.lower() in _ROW_OUTPUTS:
             found[output.name] = _ROW_OUTPUTS[output.name.lower()]
-        elif output.per_row == vocab and output.floating and whole:
+        elif output.shape == "rows*vocab" and output.floating and whole:
             found[output.name] = whole
-        elif output.per_row == k and output.per_row != vocab:
+        elif output.shape == "rows*k":
             ranked = "top_probabilities" if whole else "top_values"
             found[output.name] = ranked if output.floating else "top_columns"
     return found

@@ -17,15 +17,18 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.counts import Counts, gather
+from oneread.trace.errors import UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
 from oneread.trace.judging import Judgement, Output, Problem, guess, judge
 from oneread.trace.machine.device import Device
+from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.recording import Recorder, Recording
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
+from oneread.trace.static import has_rows
 from oneread.trace.tree import Program, Variable
 from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
 from oneread.trace.watching import Watch, Watches
@@ -191,7 +194,7 @@ class _Session:
         values = None
         if argument.pattern is not None:
             floating = all(code in "fd" for _, code in scalars)
-            values = self._filled(count * len(scalars), argument.pattern, floating)
+            values = self._filled(argument.name, count * len(scalars), argument.pattern, floating)
             self._inputs[argument.name] = list(values)
         space = self._device.spaces["global"]
         buffer = space.allocate(argument.name, count, scalars, kind.size, values)
@@ -200,7 +203,12 @@ class _Session:
         self._buffers[argument.name] = buffer
         return buffer
 
-    def _filled(self, count: int, pattern: str, floating: bool) -> list[Any]:
+    def _filled(self, name: str, count: int, pattern: str, floating: bool) -> list[Any]:
+        given = self._case.data.get(name)
+        if given is not None:
+            if len(given) != count:
+                raise UsageError(f"{name} has {count} numbers; {len(given)} are given")
+            return [round32(value) if floating else value for value in given]
         rows = self._case.rows if self._case.rows and count % self._case.rows == 0 else 1
         columns = count // rows
         if not floating:
@@ -208,9 +216,11 @@ class _Session:
         return inputs.make(pattern, rows, columns, self._case.tile(self._names))
 
     def _in_rows(self, argument: Argument) -> bool:
-        """Say whether a buffer is (rows, vocab) and the kernel knows how long a row is."""
-        shape = argument.shape.replace(" ", "").strip("()")
-        return shape in {"rows*vocab", "vocab*rows"} and _bound(self._arguments) is not None
+        """Say whether a buffer is (rows, vocab) and the kernel finds rows by their length."""
+        width = _bound(self._arguments)
+        if _plain(argument.shape) != "rows*vocab" or width is None:
+            return False
+        return has_rows(self._program, width)
 
     def _owner(self) -> Callable[[int], frozenset[int] | None]:
         """Return which rows a block may touch, whichever way blocks are dealt to rows."""
@@ -235,12 +245,13 @@ class _Session:
         return [buffer for name, buffer in self._buffers.items() if name in names]
 
     def _judge(self, counts: Counts) -> list[Judgement]:
-        case, rows = self._case, max(1, self._case.rows)
+        case = self._case
+        shapes = {one.name: _plain(one.shape) for one in self._arguments}
         outputs = [
             Output(
                 buffer.name,
                 buffer.cells,
-                len(buffer.cells) // rows if len(buffer.cells) % rows == 0 else 0,
+                shapes[buffer.name],
                 all(code in "fd" for _, code in buffer.layout),
             )
             for buffer in self._written()
@@ -253,12 +264,18 @@ class _Session:
         if not wide or not case.vocab:
             return []
         truths: Mapping[str, str] = (
-            guess(self._program.kernel.name, counts.exps, outputs, case.vocab, case.k)
+            guess(self._program.kernel.name, counts.exps, outputs)
             if case.truth is None
             else case.truth
         )
         span = self._names.get("SPAN", case.vocab)
         return judge(outputs, Problem(wide, min(case.k, case.vocab), max(1, span)), truths)
+
+
+def _plain(shape: str) -> str:
+    """Return the expression of a size in the form in which it is compared."""
+    plain = shape.replace(" ", "")
+    return {"vocab*rows": "rows*vocab", "k*rows": "rows*k"}.get(plain, plain)
 
 
 def _bound(arguments: Sequence[Argument]) -> str | None:

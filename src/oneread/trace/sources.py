@@ -6,7 +6,7 @@ Knows the front end and the machine; the parts that do the work are elsewhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from oneread.source.text import SourceText
@@ -77,6 +77,7 @@ def run(
     shared_bytes: Size | None = None,
     arguments: Mapping[str, str | int | float] | None = None,
     input: str = "normal",  # noqa: A002 (the word of the command line)
+    data: Mapping[str, Sequence[float]] | None = None,
     schedule: str = "in-order",
     record: bool | Iterable[int] = False,
     truth: Mapping[str, str] | None = None,
@@ -104,6 +105,8 @@ def run(
         What a parameter gets where its name does not say: ``"rows*vocab:normal"``.
     input : str
         Pattern of the inputs, a key of `oneread.trace.inputs.PATTERNS`.
+    data : mapping, optional
+        Numbers of inputs that follow no pattern, by the parameter.
     schedule : str
         ``in-order``, ``reverse``, ``random:SEED``, or ``switch:SEED`` to let another warp go on
         after every statement that touches memory.
@@ -153,6 +156,7 @@ def run(
         shared_bytes=shared_bytes,
         arguments=arguments or {},
         input=input,
+        data=data or {},
         schedule=schedule,
         record=record,
         truth=truth,

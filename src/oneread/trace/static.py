@@ -5,6 +5,7 @@ Knows the tree; knows no machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,6 @@ from oneread.trace.tree import (
     Declare,
     Expr,
     Index,
-    Load,
     PointerAdd,
     Program,
     Special,
@@ -24,8 +24,11 @@ from oneread.trace.tree import (
     Variable,
     VariableRef,
 )
-from oneread.trace.types import Scalar
-from oneread.trace.walking import Node, children, nodes, under
+from oneread.trace.types import Pointer, Scalar
+from oneread.trace.walking import Node, nodes, under
+
+
+Test = Callable[[Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +44,52 @@ class NarrowOffset:
 
 
 def narrow_offsets(program: Program) -> list[NarrowOffset]:
-    """Return the 32-bit products of block numbers and parameters in pointer arithmetic."""
-    sizes = {parameter for parameter in program.kernel.parameters if _is_integer(parameter)}
-    blocks = _closed(program, set(), lambda node: isinstance(node, Special) and _of_block(node))
-    sizes = _closed(program, sizes, lambda node: False)
+    """Return the 32-bit products of block numbers and parameters that move pointers."""
+    integers = {parameter for parameter in program.kernel.parameters if _is_integer(parameter)}
+    blocks = _closed(program, set(), _of_block)
+    sizes = _closed(program, integers, _never)
+    moves = [index for node in nodes(program) for index in _moves(node)]
     found: dict[Position, NarrowOffset] = {}
-    for node in nodes(program):
-        if isinstance(node, PointerAdd | Index):
-            for product in _products(node.index):
-                sides = (product.left, product.right)
-                if any(
-                    _has(one, blocks, _of_block) and _has(other, sizes, _never)
-                    for one, other in (sides, sides[::-1])
-                ):
-                    assert isinstance(product.type, Scalar)
-                    start = _start(product)
-                    limit = product.type.highest + 1
-                    found[product.position] = NarrowOffset(product.position, start, limit)
+    for product in _products(program, (blocks, _of_block), sizes):
+        if isinstance(product.type, Scalar) and product.type.size == 4:
+            carriers = _closed(program, set(), lambda node, one=product: node is one)
+            if any(_has(index, carriers, lambda node, one=product: node is one) for index in moves):
+                limit = product.type.highest + 1
+                found[product.position] = NarrowOffset(product.position, _start(product), limit)
     return list(found.values())
 
 
-def _products(index: Node) -> list[Binary]:
-    """Return the 32-bit products that an index is a sum of, those in what it reads left out."""
-    found = []
-    if isinstance(index, Binary) and index.operator == "*":
-        if isinstance(index.type, Scalar) and index.type.size == 4:
-            found.append(index)
-    elif isinstance(index, Load | Index):
-        return found
-    return found + [product for child in children(index) for product in _products(child)]
+def has_rows(program: Program, width: str) -> bool:
+    """Say whether a kernel multiplies something of its block or thread by the length of a row."""
+    lengths = {parameter for parameter in program.kernel.parameters if parameter.name == width}
+    own = _closed(program, set(), _of_thread)
+    return bool(_products(program, (own, _of_thread), _closed(program, lengths, _never)))
+
+
+def _products(
+    program: Program, one: tuple[set[Variable], Test], other: set[Variable]
+) -> list[Binary]:
+    """Return the products of something made of one kind with something made of the other."""
+    variables, special = one
+    return [
+        node
+        for node in nodes(program)
+        if isinstance(node, Binary)
+        and node.operator == "*"
+        and any(
+            _has(a, variables, special) and _has(b, other, _never)
+            for a, b in ((node.left, node.right), (node.right, node.left))
+        )
+    ]
+
+
+def _moves(node: Node) -> list[Expr]:
+    """Return by what a node moves a pointer."""
+    if isinstance(node, PointerAdd | Index):
+        return [node.index]
+    if isinstance(node, Update) and isinstance(node.compute, Pointer):
+        return [node.value]
+    return []
 
 
 def _is_integer(variable: Variable) -> bool:
@@ -80,18 +100,22 @@ def _of_block(node: Any) -> bool:
     return isinstance(node, Special) and node.name.startswith("blockIdx")
 
 
+def _of_thread(node: Any) -> bool:
+    return isinstance(node, Special) and node.name.startswith(("blockIdx", "threadIdx"))
+
+
 def _never(_: Any) -> bool:
     return False
 
 
-def _has(node: Expr, variables: set[Variable], special: Any) -> bool:
+def _has(node: Expr, variables: set[Variable], special: Test) -> bool:
     return any(
         special(one) or (isinstance(one, VariableRef) and one.variable in variables)
         for one in under(node)
     )
 
 
-def _closed(program: Program, seeds: set[Variable], special: Any) -> set[Variable]:
+def _closed(program: Program, seeds: set[Variable], special: Test) -> set[Variable]:
     """Return the integer variables that get a value made of these."""
     pairs: list[tuple[Variable, Expr]] = []
     for node in nodes(program):

@@ -97,8 +97,8 @@ def _spans(row: Row, size: int) -> list[Row]:
 
 
 def span_maximum(row: Row, size: int) -> list[float]:
-    """Return the maximum of each span of so many columns."""
-    return [maximum(span) for span in _spans(row, size)]
+    """Return the maximum of each span of so many columns; a NaN gives way, it shows in d."""
+    return [maximum([v for v in span if v == v]) for span in _spans(row, size)]
 
 
 def span_normalizer(row: Row, size: int) -> list[float]:
