@@ -77,8 +77,8 @@ def reached(pieces: Iterable[Piece], tokens: Sequence[Token], name: str) -> set[
     homes: dict[str, list[Piece]] = {}
     found: set[int] = set()
     for piece in pieces:
-        for declared in _declared(piece, tokens):
-            homes.setdefault(declared, []).append(piece)
+        for one in declared(piece, tokens):
+            homes.setdefault(one, []).append(piece)
         if piece.kind == "assert":
             found.add(piece.start)
     waiting = [name]
@@ -90,7 +90,7 @@ def reached(pieces: Iterable[Piece], tokens: Sequence[Token], name: str) -> set[
     return found
 
 
-def _declared(piece: Piece, tokens: Sequence[Token]) -> set[str]:
+def declared(piece: Piece, tokens: Sequence[Token]) -> set[str]:
     """Return the names that a declaration brings, perhaps a few more."""
     if piece.kind in ("kernel", "device", "host"):
         return {piece.name}
@@ -103,9 +103,12 @@ def _declared(piece: Piece, tokens: Sequence[Token]) -> set[str]:
         token, after = tokens[at], tokens[at + 1].text
         if token.kind == "mark":
             depth += (token.text == "{") - (token.text == "}")
-        elif token.kind == "name" and after in ("=", ";", ",", "[", "{", "}", "("):
-            if depth == 0 or is_enum or not inside:
-                names.add(token.text)
+        elif (
+            token.kind == "name"
+            and after in ("=", ";", ",", "[", "{", "}", "(")
+            and (depth == 0 or is_enum or not inside)
+        ):
+            names.add(token.text)
     return names - {""}
 
 
@@ -172,9 +175,7 @@ class _Outline:
             stop = min(body + 1, len(self.tokens) - 1)
         self.at = max(stop, start + 1)
         kind = _kind(words, is_function)
-        self.pieces.append(
-            Piece(kind, name, start, self.at, body, parameters, "template" in words)
-        )
+        self.pieces.append(Piece(kind, name, start, self.at, body, parameters, "template" in words))
 
     def head_end(self, at: int) -> int:
         """Return where the first `{`, `;` or `}` outside of round brackets stands."""

@@ -83,12 +83,12 @@ class _Scan:
         text, at, match = self.source.text, 0, _TOKEN.match
         while found := match(text, at):
             kind, end = found.lastgroup, found.end()
-            if kind == "close" or kind == "quote":
+            if kind in ("close", "quote"):
                 # The group of the closing quote ends last.
                 kind = "string" if kind == "close" else "character"
             if kind == "newline":
                 self.line, self.line_start, self.first = self.line + 1, end, True
-            elif kind == "space" or kind == "comment":
+            elif kind in ("space", "comment"):
                 self.spaced = True
                 self.skip(at, end)
             elif kind == "block":
@@ -141,7 +141,7 @@ class _Scan:
     def raw(self, at: int, opening: int) -> int:
         text = self.source.text
         bracket = text.index("(", opening)
-        closing = f"){text[opening:bracket]}\""
+        closing = f'){text[opening:bracket]}"'
         end = text.find(closing, bracket)
         if end < 0:
             self.add("bad", "string-open", at, bracket - at)

@@ -116,8 +116,6 @@ _DECLARATIONS: Final = {
     "shared-set-hint": "let one thread set it, then __syncthreads()",
     "shared-file": "shared memory is declared within a function here",
     "extern-shared": "extern __shared__ '{name}' is an array without a length",
-    "variable-flag": "{flag} variables are outside the subset",
-    "variable-flag-hint": "pass a pointer to the kernel",
     "file-variable": "'{name}' outside of functions is not a constant number",
     "file-variable-hint": "make it const or constexpr, or pass it to the kernel",
 }
@@ -132,8 +130,6 @@ _FUNCTIONS: Final = {
     "used-before": "'{name}' is used before it is declared",
     "used-before-hint": "move it up, or announce it there",
     "no-body": "'{name}' is announced, but its body is nowhere",
-    "recursion": "'{name}' calls itself, which is outside the subset",
-    "recursion-hint": "write a loop",
     "return-missing": "a value of type {type} should be returned here",
     "return-value": "this function returns nothing",
     "jump": "'{word}' is not within a loop",

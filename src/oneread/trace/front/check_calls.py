@@ -40,7 +40,7 @@ class CallChecker(ExpressionChecker):
     def instance(
         self, node: syntax.Apply, arguments: Sequence[tree.Expr]
     ) -> tuple[tree.Function, tuple[bool, ...]]:
-        """Return the function of the file that a call means, and which parameters are references."""
+        """Return the function that a call means, and which of its parameters are references."""
 
     @abstractmethod
     def is_function(self, name: str) -> bool:
@@ -152,7 +152,9 @@ class CallChecker(ExpressionChecker):
         if name.endswith("_sync") and arguments:
             at = 1
         wanted = ", ".join(
-            dict.fromkeys(str(one.parameters[min(at, len(one.parameters) - 1)]) for one in overloads)
+            dict.fromkeys(
+                str(one.parameters[min(at, len(one.parameters) - 1)]) for one in overloads
+            )
         )
         return self.report.error(
             "no-overload", where, "no-overload-hint", name=name, given=given, wanted=wanted
@@ -245,9 +247,7 @@ class CallChecker(ExpressionChecker):
             limit = len(kinds)
         if len(items) > limit:
             raise self.report.error("too-many-values", where, type=str(kind), limit=limit)
-        values = [
-            self.initialiser(item, one) for item, one in zip(items, kinds, strict=False)
-        ]
+        values = [self.initialiser(item, one) for item, one in zip(items, kinds, strict=False)]
         if isinstance(kind, Array):
             return tree.ArrayValue(where, kind, tuple(values))
         values += [nodes.zero(where, one) for one in kinds[len(values) :]]
@@ -280,17 +280,17 @@ def rank(argument: tree.Expr, kind: Type) -> int | None:
         return 1
     # Of C++'s equal conversions, the one that loses least: kept as a float, or wide enough.
     if (have.kind == "float") == (kind.kind == "float") and kind.size >= have.size:
-        return 2 + 2 * (kind.size > have.size and kind.kind != "float") + (
-            have.kind != "float" and have.signed != kind.signed
+        return (
+            2
+            + 2 * (kind.size > have.size and kind.kind != "float")
+            + (have.kind != "float" and have.signed != kind.signed)
         )
     if kind.kind == "float" and have.kind != "float":
         return 8 - (kind.size == 8)
     return 16
 
 
-def deduced(
-    head: syntax.FunctionHead, arguments: Sequence[tree.Expr]
-) -> dict[str, TemplateValue]:
+def deduced(head: syntax.FunctionHead, arguments: Sequence[tree.Expr]) -> dict[str, TemplateValue]:
     """Return the types of a template's parameters as far as a call's arguments show them."""
     found: dict[str, TemplateValue] = {}
     names = {one.name for one in head.template if one.words is None} - TYPE_NAMES

@@ -6,6 +6,7 @@ Knows operators and places; calls are a layer above.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Final
 
 from oneread.source.text import Position
 from oneread.trace import tree
@@ -32,6 +33,8 @@ from oneread.trace.types import (
     common,
     promote,
 )
+
+_OF_INTEGERS: Final = frozenset({"%", "&", "|", "^", "<<", ">>"})
 
 
 class ExpressionChecker(TypeChecker):
@@ -172,8 +175,7 @@ class ExpressionChecker(TypeChecker):
     def access(self, node: syntax.Access) -> tree.Expr:
         base = node.base
         if isinstance(base, syntax.Name) and base.name in GEOMETRY and not node.arrow:
-            if self.names.find(base.name) is None:
-                return self.geometry(base, node)
+            return self.geometry(base, node)
         value = self.checked(base)
         where = node.position
         if node.arrow:
@@ -244,9 +246,7 @@ class ExpressionChecker(TypeChecker):
             raise self.report.error("assign-array", where)
         return place
 
-    def stepped(
-        self, where: Position, sign: str, operand: syntax.Expr, postfix: bool
-    ) -> tree.Expr:
+    def stepped(self, where: Position, sign: str, operand: syntax.Expr, postfix: bool) -> tree.Expr:
         """Check ``++`` and ``--``."""
         place = self.target(operand, where)
         kind = place.type
@@ -270,9 +270,7 @@ class ExpressionChecker(TypeChecker):
         if operator == ",":
             return tree.Comma(node.position, right.type, left, right)
         if operator in ("&&", "||"):
-            return nodes.logical(
-                node.position, operator, self.as_bool(left), self.as_bool(right)
-            )
+            return nodes.logical(node.position, operator, self.as_bool(left), self.as_bool(right))
         return self.operation(node.position, operator, left, right)
 
     def operation(
@@ -284,12 +282,13 @@ class ExpressionChecker(TypeChecker):
         return nodes.arithmetic(where, operator, left, right)
 
     def check_operands(self, where: Position, operator: str, left: Type, right: Type) -> None:
-        numbers = isinstance(left, Scalar) and isinstance(right, Scalar)
-        needs_integers = operator in ("%", "&", "|", "^", "<<", ">>")
-        if not numbers or (needs_integers and "float" in (left.kind, right.kind)):  # type: ignore[union-attr]
-            raise self.report.error(
-                "operands", where, operator=operator, left=str(left), right=str(right)
-            )
+        if isinstance(left, Scalar) and isinstance(right, Scalar):
+            of_integers = operator.rstrip("=") in _OF_INTEGERS
+            if not of_integers or "float" not in (left.kind, right.kind):
+                return
+        raise self.report.error(
+            "operands", where, operator=operator, left=str(left), right=str(right)
+        )
 
     def of_pointers(
         self, where: Position, operator: str, left: tree.Expr, right: tree.Expr
@@ -316,13 +315,14 @@ class ExpressionChecker(TypeChecker):
     def alike(self, left: tree.Expr, right: tree.Expr) -> tuple[tree.Expr, tree.Expr] | None:
         """Return two values as ones of a common type, or None."""
         if isinstance(left.type, Scalar) and isinstance(right.type, Scalar):
-            kind = left.type if left.type == right.type else common(left.type, right.type)
+            have, other = left.type, right.type
+            kind = have if have == other else common(have, other)
             return nodes.converted(left, kind), nodes.converted(right, kind)
-        other = nodes.implicit(right, left.type)
-        if other is not None:
-            return left, other
-        other = nodes.implicit(left, right.type)
-        return None if other is None else (other, right)
+        found = nodes.implicit(right, left.type)
+        if found is not None:
+            return left, found
+        found = nodes.implicit(left, right.type)
+        return None if found is None else (found, right)
 
     def assignment(self, node: syntax.Infix) -> tree.Expr:
         where = node.position
@@ -373,9 +373,7 @@ class ExpressionChecker(TypeChecker):
     def cast(self, node: syntax.Cast) -> tree.Expr:
         kind, value = self.type_id(node.type), self.value(node.value)
         if not nodes.castable(value.type, kind):
-            raise self.report.error(
-                "cast", node.position, left=str(value.type), right=str(kind)
-            )
+            raise self.report.error("cast", node.position, left=str(value.type), right=str(kind))
         return nodes.converted(value, kind, explicit=True)
 
     def as_bool(self, value: tree.Expr) -> tree.Expr:

@@ -218,7 +218,10 @@ class StatementChecker(CallChecker):
             return
         for flag in ("__constant__", "__device__", "static", "extern"):
             if flag in node.flags and not (flag == "static" and self.is_settled(node)):
-                raise self.report.error("variable-flag", where, "variable-flag-hint", flag=flag)
+                raise self.report.error(
+                    "outside", where, "outside-hint",
+                    what=f"a {flag} variable", instead="pass a pointer to the kernel",
+                )  # fmt: skip
         if declarator.reference:
             yield self.reference(node, declarator, value)
             return
@@ -245,9 +248,7 @@ class StatementChecker(CallChecker):
         """Say whether a declaration can only be of constants."""
         return node.words.const or "constexpr" in node.flags
 
-    def new_variable(
-        self, name: str, kind: Type, where: Position, const: bool
-    ) -> tree.Variable:
+    def new_variable(self, name: str, kind: Type, where: Position, const: bool) -> tree.Variable:
         storage = tree.Storage.REGISTER if may_hold(kind) else tree.Storage.LOCAL
         variable = tree.Variable(name, kind, storage, where, const)
         self.variables.append(variable)

@@ -12,7 +12,7 @@ from typing import Final
 from oneread.source.errors import Diagnostic
 from oneread.source.tokens import Token
 from oneread.trace.front.report import Refused, Report, came_from, guess
-from oneread.trace.subset import REFUSED_WORDS
+from oneread.trace.refusals import REFUSED_WORDS
 
 _OPENERS: Final = {")": "(", "]": "[", "}": "{"}
 
@@ -36,7 +36,11 @@ class Cursor:
         #: Names declared in each open scope: whether they are types.
         self.scopes: list[dict[str, bool]] = [{}]
         self.templates: set[str] = set()
+        #: Names in code of this function, and of the file, that could not be read.
         self.lost: set[str] = set()
+        self.lost_of_file: set[str] = set()
+        #: Whether all of a refused statement is to be skipped, the blocks in it too.
+        self.whole = False
 
     @property
     def token(self) -> Token:
@@ -99,9 +103,7 @@ class Cursor:
         token, before = self.token, self.tokens[self.at - 1]
         if token.kind == "bad":
             raise self.unreadable(token)
-        self.report.error(
-            "semicolon", before.behind, notes=came_from(before), before=before.text
-        )
+        self.report.error("semicolon", before.behind, notes=came_from(before), before=before.text)
         if not token.first and not self.sees("}"):
             raise Refused
 
@@ -118,15 +120,14 @@ class Cursor:
     def refused(self, token: Token) -> Refused:
         """Report a word that begins something outside the subset."""
         refusal = REFUSED_WORDS[token.text]
+        self.whole = token.text in _WITH_BLOCKS
         return self.report.error(
             "outside", token, hint="outside-hint", what=refusal.what, instead=refusal.instead
         )
 
     def outside(self, what: str, where: Token, instead: str) -> Refused:
         """Report a construct outside the subset that no single word gives away."""
-        return self.report.error(
-            "outside", where, hint="outside-hint", what=what, instead=instead
-        )
+        return self.report.error("outside", where, hint="outside-hint", what=what, instead=instead)
 
     @contextmanager
     def deeper(self) -> Iterator[None]:
@@ -151,12 +152,17 @@ class Cursor:
         known = [word for scope in self.scopes for word, is_type in scope.items() if is_type]
         return guess(name, [*known, *_WORDS])
 
+    def ends_whole(self, place: int) -> bool:
+        """Say whether a statement with blocks ends before this place."""
+        return self.tokens[place].text not in ("catch", ";", ")", ",")
+
     def skip_to_statement(self, start: int) -> None:
         """Go on behind a statement that began at `start` and could not be read.
 
         Its names are remembered: what it would have declared is not missed later.
         """
         failed = max(self.at, start)
+        whole, self.whole = self.whole, False
         depth = {"(": 0, "[": 0, "{": 0}
         place = start
         while (token := self.tokens[place]).kind != "end":
@@ -164,12 +170,16 @@ class Cursor:
             flat = not any(depth.values())
             if place >= failed and text == "}" and not depth["{"]:
                 break
-            if place > failed and token.first and token.text in _BEGINNERS and not depth["{"]:
+            begins = token.first and token.text in _BEGINNERS and not depth["{"]
+            if place > failed and begins and not whole:
                 break
-            if place >= failed and text == "{" and not depth["{"]:
-                if self.tokens[place - 1].text in (")", "else", "do"):
-                    break
+            opens = text == "{" and not depth["{"] and not whole
+            if place >= failed and opens and self.tokens[place - 1].text in (")", "else", "do"):
+                break
             if place >= failed and text == ";" and flat:
+                place += 1
+                break
+            if whole and text == "}" and depth["{"] == 1 and self.ends_whole(place + 1):
                 place += 1
                 break
             if text in depth:
@@ -184,11 +194,20 @@ class Cursor:
 
 #: Words that may be meant where a type is expected.
 _WORDS: Final = frozenset(
-    "float int unsigned bool char double short long void const auto return if else for while do "
-    "break continue __shared__ constexpr static_assert".split()
-)
+    {
+        "float", "int", "unsigned", "bool", "char", "double", "short", "long", "void", "const",
+        "auto", "return", "if", "else", "for", "while", "do", "break", "continue", "__shared__",
+        "constexpr", "static_assert",
+    }
+)  # fmt: skip
+
+#: Refused words that have blocks of their own behind them.
+_WITH_BLOCKS: Final = frozenset({"switch", "try", "class", "union"})
 
 _BEGINNERS: Final = frozenset(
-    "if for while do return break continue __shared__ const float int unsigned bool size_t auto "
-    "double float4 __syncthreads".split()
-)
+    {
+        "if", "for", "while", "do", "return", "break", "continue", "__shared__", "const",
+        "float", "int", "unsigned", "bool", "size_t", "auto", "double", "float4",
+        "__syncthreads",
+    }
+)  # fmt: skip

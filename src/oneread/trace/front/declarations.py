@@ -100,9 +100,11 @@ class DeclarationParser(ExpressionParser):
             ahead += 1
         if self.ahead(ahead).text not in ("struct", "enum", "class", "union"):
             return False
+        depth = 0
         for place in range(self.at + ahead, len(self.tokens)):
             text = self.tokens[place].text
-            if text in (";", "=", ")", "}") or self.tokens[place].kind == "end":
+            depth += (text == "(") - (text == ")")
+            if text in (";", "=", "}") or depth < 0 or self.tokens[place].kind == "end":
                 return text == ";" and place == self.at + ahead + 2
             if text == "{":
                 return True

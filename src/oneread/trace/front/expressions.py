@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from oneread.source.tokens import Token
+from oneread.trace.front.report import Refused
 from oneread.trace.front.specifiers import SpecifierParser
 from oneread.trace.front.syntax import (
     Access,
@@ -28,7 +29,7 @@ from oneread.trace.front.syntax import (
     Subscript,
     TypeId,
 )
-from oneread.trace.subset import REFUSED_WORDS
+from oneread.trace.refusals import REFUSED_WORDS
 
 COMMA, ASSIGNMENT, CHOICE, _SHIFT = 1, 2, 3, 11
 
@@ -196,6 +197,7 @@ class ExpressionParser(SpecifierParser):
             self.expect(")", token)
             return value
         if token.kind == "mark" and token.text == "[" and self.ahead().text in ("]", "&", "="):
+            self.whole = True
             raise self.outside("a lambda", token, "write a __device__ function")
         if token.kind == "string":
             raise self.outside("a string", token, "a kernel has no use for text")
@@ -214,6 +216,8 @@ class ExpressionParser(SpecifierParser):
             return self.size_of()
         if token.text in REFUSED_WORDS:
             raise self.refused(token)
+        if token.text in self.lost_of_file:
+            raise Refused
         if self.begins_type(0):
             return self.make()
         name = self.qualified()

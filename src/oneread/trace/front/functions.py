@@ -16,7 +16,7 @@ from oneread.trace.front.check_statements import StatementChecker
 from oneread.trace.front.names import BUILT_IN, Bound, Constant, Lost, Meaning, Named, Names
 from oneread.trace.front.report import Refused, Report
 from oneread.trace.front.statements import Parser
-from oneread.trace.types import INT, VOID, Array, Pointer, Scalar, Void, may_hold
+from oneread.trace.types import INT, VOID, Array, Pointer, Scalar, Type, Void, may_hold
 
 Values = tuple[TemplateValue, ...]
 
@@ -200,14 +200,10 @@ class FileChecker(StatementChecker):
     ) -> TemplateValue:
         if parameter.words is None:
             if not isinstance(argument, syntax.TypeId):
-                raise self.report.error(
-                    "template-type", argument.position, name=parameter.name
-                )
+                raise self.report.error("template-type", argument.position, name=parameter.name)
             return scope.type_id(argument)
         if isinstance(argument, syntax.TypeId):
-            raise self.report.error(
-                "template-number", argument.words.position, name=parameter.name
-            )
+            raise self.report.error("template-number", argument.words.position, name=parameter.name)
         kind = self.base_type(parameter.words).type if parameter.words.name != "auto" else INT
         if not isinstance(kind, Scalar) or kind.kind == "float":
             raise self.report.error("template-kind", parameter.position, type=str(kind))
@@ -242,7 +238,7 @@ class FunctionChecker(FileChecker):
             head.is_kernel, (), (), self.thread_limit(),
         )  # fmt: skip
 
-    def return_type(self) -> tree.Type:
+    def return_type(self) -> Type:
         head = self.head
         where = head.returns.words.position
         if head.returns.declarator.reference or head.returns.words.name == "auto":
@@ -250,9 +246,7 @@ class FunctionChecker(FileChecker):
                 "outside", where, "outside-hint",
                 what="a function that returns a reference or auto", instead="name a value's type",
             )  # fmt: skip
-        declarator = syntax.Declarator(
-            head.position, head.name, head.returns.declarator.pointers
-        )
+        declarator = syntax.Declarator(head.position, head.name, head.returns.declarator.pointers)
         kind = self.resolved(head.returns.words, declarator)[0]
         if head.is_kernel and not isinstance(kind, Void):
             raise self.report.error("kernel-returns", where, type=str(kind))
@@ -313,9 +307,7 @@ class FunctionChecker(FileChecker):
         self.callees.setdefault(checker, where)
         return checker.function, checker.references
 
-    def overload(
-        self, node: syntax.Apply, arguments: Sequence[tree.Expr]
-    ) -> syntax.FunctionHead:
+    def overload(self, node: syntax.Apply, arguments: Sequence[tree.Expr]) -> syntax.FunctionHead:
         """Return the function of a name that a call means."""
         name, where = node.function.name, node.position
         heads = self.functions.heads.get(name, [])
@@ -383,7 +375,9 @@ class FunctionChecker(FileChecker):
         while waiting:
             callee, where = waiting.pop()
             if callee is self:
-                self.report.error("recursion", where, "recursion-hint", name=self.head.name)
+                self.report.error(
+                    "outside", where, "outside-hint", what="recursion", instead="write a loop"
+                )
                 return
             if callee not in seen:
                 seen.add(callee)

@@ -21,9 +21,13 @@ from oneread.trace.types import (
     Scalar,
 )
 
-_INTEGER: Final = re.compile(r"(0[xX][\da-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?)(ll|LL|[lL]?)([uU]?)")
+_INTEGER: Final = re.compile(
+    r"(0[xX][\da-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?)(ll|LL|[lL]?)([uU]?)"
+)
 _DECIMAL: Final = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([fFlL]?)")
-_HEXADECIMAL: Final = re.compile(r"(0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+)([fFlL]?)")
+_HEXADECIMAL: Final = re.compile(
+    r"(0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+)([fFlL]?)"
+)
 _ESCAPES: Final = {
     "n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11,
 }  # fmt: skip
@@ -88,7 +92,7 @@ def character(text: str) -> int | None:
         return ord(inner)
     if len(inner) == 2 and inner[0] == "\\":
         return _ESCAPES.get(inner[1])
-    if inner.startswith("\\x") and re.fullmatch(r"[\da-fA-F]{1,2}", inner[2:]):
-        value = int(inner[2:], 16)
+    if found := re.fullmatch(r"\\x([\da-fA-F]{1,2})", inner):
+        value = int(found[1], 16)
         return value - 256 if value > 127 else value
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from oneread.source.text import Position
 from oneread.source.tokens import Token
-from oneread.trace.front.report import Report
+from oneread.trace.front.report import Refused, Report
 
 #: A token with the macros that it came from, which are not expanded in it again.
 Hidden = tuple[Token, frozenset[str]]
@@ -56,22 +56,30 @@ class Expander:
             if macro is None or macro.name in hidden:
                 yield token, hidden
                 continue
-            if len(hidden) + depth >= limits.macro_depth:
-                raise self.report.error(
-                    "macro-depth", token, name=macro.name, limit=limits.macro_depth
-                )
-            if macro.parameters is None:
-                body: list[Hidden] = [(one, hidden) for one in macro.body]
-            elif stack and stack[-1][0].text == "(" and stack[-1][0].kind == "mark":
-                arguments = self.arguments(token, macro, stack)
-                body = self.substitute(token, macro, arguments, hidden, depth)
-            else:
+            opens = stack and stack[-1][0].text == "(" and stack[-1][0].kind == "mark"
+            if macro.parameters is not None and not opens:
                 yield token, hidden
                 continue
+            try:
+                body = self.replacement(token, macro, stack, hidden, depth)
+            except Refused:
+                # It is reported; a number in its place lets the reading go on.
+                body = [(token._replace(kind="number", text="0"), hidden)]
             self.produced += len(body) + 1
             if self.produced > limits.tokens:
                 raise self.report.fatal("too-many-tokens", token.position, limit=limits.tokens)
             stack.extend(self.placed(token, macro, body, hidden))
+
+    def replacement(
+        self, use: Token, macro: Macro, stack: list[Hidden], hidden: frozenset[str], depth: int
+    ) -> list[Hidden]:
+        """Return what a macro becomes, its arguments taken off the stack."""
+        limit = self.report.limits.macro_depth
+        if len(hidden) + depth >= limit:
+            raise self.report.error("macro-depth", use, name=macro.name, limit=limit)
+        if macro.parameters is None:
+            return [(token, hidden) for token in macro.body]
+        return self.substitute(use, macro, self.arguments(use, macro, stack), hidden, depth)
 
     def placed(
         self, use: Token, macro: Macro, body: list[Hidden], hidden: frozenset[str]
@@ -100,9 +108,7 @@ class Expander:
             parts[-1].append((token, hidden))
         raise self.report.error("macro-open", use, name=macro.name)
 
-    def counted(
-        self, use: Token, macro: Macro, parts: list[list[Hidden]]
-    ) -> list[list[Hidden]]:
+    def counted(self, use: Token, macro: Macro, parts: list[list[Hidden]]) -> list[list[Hidden]]:
         wanted = len(macro.parameters or ())
         if wanted == 0 and parts == [[]]:
             parts = []

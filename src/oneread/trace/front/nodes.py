@@ -96,8 +96,10 @@ def implicit(node: tree.Expr, to: Type) -> tree.Expr | None:
             return converted(node, to)
         return None
     if isinstance(to, Pointer):
-        is_null = isinstance(node, tree.Literal) and node.value == 0 and (
-            isinstance(have, Pointer) or (isinstance(have, Scalar) and have.kind == "int")
+        is_null = (
+            isinstance(node, tree.Literal)
+            and node.value == 0
+            and (isinstance(have, Pointer) or (isinstance(have, Scalar) and have.kind == "int"))
         )
         if is_null or (isinstance(have, Pointer) and gains(have, to)):
             return converted(node, to)
@@ -138,17 +140,16 @@ def sign(position: Position, operator: str, value: tree.Expr) -> tree.Expr:
     return tree.Unary(position, kind, operator, value)
 
 
-def arithmetic(
-    position: Position, operator: str, left: tree.Expr, right: tree.Expr
-) -> tree.Expr:
+def arithmetic(position: Position, operator: str, left: tree.Expr, right: tree.Expr) -> tree.Expr:
     """Return an operator or comparison of two numbers after the usual conversions."""
-    assert isinstance(left.type, Scalar)
-    assert isinstance(right.type, Scalar)
+    have, other = left.type, right.type
+    assert isinstance(have, Scalar)
+    assert isinstance(other, Scalar)
     if operator in ("<<", ">>"):
-        kind = promote(left.type)
-        left, right = converted(left, kind), converted(right, promote(right.type))
+        kind = promote(have)
+        left, right = converted(left, kind), converted(right, promote(other))
     else:
-        kind = common(left.type, right.type)
+        kind = common(have, other)
         left, right = converted(left, kind), converted(right, kind)
     compares = operator in fold.COMPARISONS
     if isinstance(left, tree.Literal) and isinstance(right, tree.Literal):
@@ -160,9 +161,7 @@ def arithmetic(
     return tree.Binary(position, BOOL if compares else kind, operator, left, right)
 
 
-def logical(
-    position: Position, operator: str, left: tree.Expr, right: tree.Expr
-) -> tree.Expr:
+def logical(position: Position, operator: str, left: tree.Expr, right: tree.Expr) -> tree.Expr:
     """Return ``&&`` or ``||`` of two bools."""
     if isinstance(left, tree.Literal):
         if (operator == "||") == bool(left.value):
@@ -171,9 +170,7 @@ def logical(
     return tree.Logical(position, BOOL, operator, left, right)
 
 
-def moved(
-    position: Position, operator: str, pointer: tree.Expr, index: tree.Expr
-) -> tree.Expr:
+def moved(position: Position, operator: str, pointer: tree.Expr, index: tree.Expr) -> tree.Expr:
     """Return a pointer moved by an integer."""
     steps = converted(index, PTRDIFF_T)
     if operator == "-":
@@ -192,7 +189,6 @@ def zero(position: Position, kind: Type) -> tree.Expr:
     if isinstance(kind, Void):
         return tree.Literal(position, VOID, 0)
     return tree.Construct(position, kind, tuple(zero(position, f.type) for f in kind.fields))
-
 
 
 def is_index(node: tree.Expr) -> bool:

@@ -26,8 +26,11 @@ PREDEFINED: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 _DIRECTIVES: Final = frozenset(
-    "define undef include if ifdef ifndef elif else endif error warning pragma line".split()
-)
+    {
+        "define", "undef", "include", "if", "ifdef", "ifndef", "elif", "else", "endif", "error",
+        "warning", "pragma", "line",
+    }
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -165,9 +168,7 @@ class Preprocessor:
         variadic = False
         if body and body[0].text == "(" and not body[0].spaced:
             parameters, variadic, body = self.parameters(name, body)
-        self.macros[name.text] = Macro(
-            name.text, parameters, tuple(body), name.position, variadic
-        )
+        self.macros[name.text] = Macro(name.text, parameters, tuple(body), name.position, variadic)
 
     def parameters(
         self, name: Token, body: list[Token]
@@ -190,9 +191,7 @@ class Preprocessor:
             return tuple(names), False, body[at + 1 :]
         raise self.report.error("macro-parameters", name, name=name.text)
 
-    def conditional(
-        self, name: Token, rest: list[Token], conditions: list[_Condition]
-    ) -> None:
+    def conditional(self, name: Token, rest: list[Token], conditions: list[_Condition]) -> None:
         outer = all(one.counts for one in conditions[:-1])
         if name.text in ("if", "ifdef", "ifndef"):
             outer = outer and (not conditions or conditions[-1].counts)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from oneread.source.outline import Piece, outline, reached
+from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
 from oneread.source.tokens import Token, tokenize
 from oneread.trace import tree
@@ -150,16 +150,19 @@ class _File:
         try:
             self.functions.file_level(self.declaration(piece))
         except Refused:
-            for token in self.tokens[piece.start : piece.stop]:
-                if token.kind == "name":
-                    self.functions.lost.add(token.text)
+            self.lose(piece)
             raise
+
+    def lose(self, piece: Piece) -> None:
+        """Note the names of a declaration that could not be read: they are not missed later."""
+        names = declared(piece, self.tokens)
+        self.functions.lost |= names
+        self.parser.lost_of_file |= names
 
     def declaration(self, piece: Piece) -> syntax.Statement | None:
         parser = self.parser
-        if piece.kind == "type" or (piece.kind == "alias" and parser.begins_struct()):
-            if parser.begins_struct():
-                return parser.struct_or_enum()
+        if piece.kind in ("type", "alias") and parser.begins_struct():
+            return parser.struct_or_enum()
         if piece.kind == "alias":
             return parser.alias()
         if piece.kind == "assert":
@@ -174,15 +177,13 @@ class _File:
         try:
             return self.parser.function_head()
         except Refused:
-            self.functions.lost.add(piece.name)
+            self.lose(piece)
             raise
         finally:
             self.functions.template_scopes[piece.start] = self.parser.scopes[scopes]
             del self.parser.scopes[scopes:]
 
-    def head_of(
-        self, kernel: Piece, heads: Sequence[syntax.FunctionHead]
-    ) -> syntax.FunctionHead:
+    def head_of(self, kernel: Piece, heads: Sequence[syntax.FunctionHead]) -> syntax.FunctionHead:
         for head in heads:
             if head.start == kernel.start:
                 return head

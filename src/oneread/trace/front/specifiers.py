@@ -13,24 +13,31 @@ from oneread.source.tokens import Token
 from oneread.trace.front.cursor import Cursor
 from oneread.trace.front.report import Refused
 from oneread.trace.front.syntax import Declarator, Expr, TypeId, TypeWords
-from oneread.trace.subset import REFUSED_WORDS
+from oneread.trace.refusals import REFUSED_WORDS
 
 _BASE_WORDS: Final = frozenset(
-    "unsigned signed short long int char float double bool void auto".split()
-)
+    {
+        "unsigned", "signed", "short", "long", "int", "char", "float", "double", "bool", "void",
+        "auto",
+    }
+)  # fmt: skip
 _QUALIFIERS: Final = frozenset({"const", "volatile"})
 
 #: Words of a declaration that mean something here.
 FLAGS: Final = frozenset(
-    "static extern constexpr __shared__ __constant__ __device__ __host__ __global__ "
-    "typedef".split()
-)
+    {
+        "static", "extern", "constexpr", "__shared__", "__constant__", "__device__", "__host__",
+        "__global__", "typedef",
+    }
+)  # fmt: skip
 
 #: Words of a declaration that change nothing that a tracer sees.
 IGNORED: Final = frozenset(
-    "inline __inline__ __forceinline__ __noinline__ register __restrict__ __restrict restrict "
-    "typename __grid_constant__ noexcept".split()
-)
+    {
+        "inline", "__inline__", "__forceinline__", "__noinline__", "register", "__restrict__",
+        "__restrict", "restrict", "typename", "__grid_constant__", "noexcept",
+    }
+)  # fmt: skip
 
 _BESIDE_STARS: Final = IGNORED | _QUALIFIERS
 
@@ -164,6 +171,8 @@ class SpecifierParser(Cursor):
         raise self.expected("a type")
 
     def unknown_type(self, token: Token) -> Refused:
+        if token.text in self.lost_of_file:
+            return Refused()
         close = self.closest_type(token.text)
         hint = "did-you-mean" if close else ""
         return self.report.error("type-unknown", token, hint, name=token.text, guess=close)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from oneread.trace.front.declarations import DeclarationParser
 from oneread.source.tokens import Token
+from oneread.trace.front.declarations import DeclarationParser
 from oneread.trace.front.report import Refused, guess
 from oneread.trace.front.syntax import (
     Body,
@@ -24,9 +24,7 @@ from oneread.trace.front.syntax import (
     Statement,
     WhileLoop,
 )
-from oneread.trace.subset import REFUSED_WORDS
-
-_EMPTY = ";"
+from oneread.trace.refusals import REFUSED_WORDS
 
 
 class Parser(DeclarationParser):
@@ -78,8 +76,10 @@ class Parser(DeclarationParser):
             if token.kind == "mark":
                 if token.text == "{":
                     return self.compound()
-                if self.take(_EMPTY):
+                if self.take(";"):
                     return None
+                if self.begins_attribute():
+                    return self.worded()
             if token.kind == "name":
                 parse = _STATEMENTS.get(token.text, Parser.worded)
                 return parse(self)
@@ -223,5 +223,8 @@ _STATEMENTS: Final[dict[str, Callable[[Parser], Statement | None]]] = {
 }
 
 _DECLARING = frozenset(
-    "extern static constexpr __shared__ __constant__ register __align__ alignas".split()
-)
+    {
+        "extern", "static", "constexpr", "__shared__", "__constant__", "register", "__align__",
+        "alignas",
+    }
+)  # fmt: skip

@@ -50,11 +50,15 @@ class Expr:
 
 @dataclass(slots=True)
 class Number(Expr):
+    """A number as it is written."""
+
     text: str
 
 
 @dataclass(slots=True)
 class Character(Expr):
+    """A character in its quotes."""
+
     text: str
 
 
@@ -76,12 +80,16 @@ class Limit(Expr):
 
 @dataclass(slots=True)
 class Prefix(Expr):
+    """An operator before its operand."""
+
     operator: str
     value: Expr
 
 
 @dataclass(slots=True)
 class Postfix(Expr):
+    """``++`` or ``--`` behind its operand."""
+
     operator: str
     value: Expr
 
@@ -97,6 +105,8 @@ class Infix(Expr):
 
 @dataclass(slots=True)
 class Choice(Expr):
+    """``condition ? then : otherwise``."""
+
     condition: Expr
     then: Expr
     otherwise: Expr
@@ -104,18 +114,24 @@ class Choice(Expr):
 
 @dataclass(slots=True)
 class Apply(Expr):
+    """A call by name."""
+
     function: Name
     arguments: tuple[Expr, ...]
 
 
 @dataclass(slots=True)
 class Subscript(Expr):
+    """``base[index]``."""
+
     base: Expr
     index: Expr
 
 
 @dataclass(slots=True)
 class Access(Expr):
+    """``base.member`` or ``base->member``."""
+
     base: Expr
     member: str
     arrow: bool
@@ -156,16 +172,22 @@ class SizeOf(Expr):
 
 @dataclass(slots=True)
 class Statement:
+    """A statement or declaration."""
+
     position: Position
 
 
 @dataclass(slots=True)
 class Compound(Statement):
+    """``{...}``."""
+
     statements: tuple[Statement, ...]
 
 
 @dataclass(slots=True)
 class Simple(Statement):
+    """An expression and its semicolon."""
+
     value: Expr
 
 
@@ -181,6 +203,8 @@ class Selection(Statement):
 
 @dataclass(slots=True)
 class ForLoop(Statement):
+    """``for``."""
+
     start: Statement | None
     condition: Expr | None
     step: Expr | None
@@ -189,12 +213,16 @@ class ForLoop(Statement):
 
 @dataclass(slots=True)
 class WhileLoop(Statement):
+    """``while``."""
+
     condition: Expr
     body: Statement
 
 
 @dataclass(slots=True)
 class DoLoop(Statement):
+    """``do``."""
+
     body: Statement
     condition: Expr
 
@@ -228,6 +256,8 @@ class Alias(Statement):
 
 @dataclass(slots=True)
 class StructType(Statement):
+    """The definition of a struct."""
+
     name: str
     align: Expr | None
     members: tuple[Variables, ...]
@@ -244,6 +274,8 @@ class EnumType(Statement):
 
 @dataclass(slots=True)
 class StaticAssert(Statement):
+    """``static_assert``."""
+
     condition: Expr
     message: str
 
@@ -260,6 +292,8 @@ class TemplateParameter:
 
 @dataclass(slots=True)
 class Parameter:
+    """A parameter of a function."""
+
     type: TypeId
 
 
@@ -286,4 +320,3 @@ class Body:
 
     block: Compound
     lost: frozenset[str]
-

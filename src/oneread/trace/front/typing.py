@@ -59,9 +59,7 @@ class TypeChecker:
         types = [name for name in self.names.known() if isinstance(self.names.find(name), Named)]
         close = guess(words.name, types)
         hint = "did-you-mean" if close else ""
-        raise self.report.error(
-            "type-unknown", words.position, hint, name=words.name, guess=close
-        )
+        raise self.report.error("type-unknown", words.position, hint, name=words.name, guess=close)
 
     def resolved(
         self, words: syntax.TypeWords, declarator: syntax.Declarator, auto: Type | None = None
@@ -145,9 +143,7 @@ class TypeChecker:
             return 1
         align = self.constant(node, "an alignment")
         if align < 1 or align & (align - 1) or align > _MAXIMUM_ALIGN:
-            raise self.report.error(
-                "alignment", node.position, align=align, limit=_MAXIMUM_ALIGN
-            )
+            raise self.report.error("alignment", node.position, align=align, limit=_MAXIMUM_ALIGN)
         return align
 
     def struct(self, node: syntax.StructType) -> Struct:
