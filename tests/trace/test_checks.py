@@ -28,32 +28,42 @@ def found(run_: Run, *severities: str) -> set[str]:
     return {fault.id for fault in run_.faults if fault.severity in wanted}
 
 
-STORE = "y[threadIdx.x] = 0.0f; if (threadIdx.x < vocab - blockDim.x) y[threadIdx.x + blockDim.x] = 0.0f;"
-
 #: id, kernel with the fault, kernel without, settings of both.
 PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "race between warps": (
         "race-warps",
-        "__shared__ float a[64]; a[threadIdx.x] = x[threadIdx.x];"
-        "y[threadIdx.x] = a[63 - threadIdx.x];",
-        "__shared__ float a[64]; a[threadIdx.x] = x[threadIdx.x]; __syncthreads();"
-        "y[threadIdx.x] = a[63 - threadIdx.x];",
+        (
+            "__shared__ float a[64]; a[threadIdx.x] = x[threadIdx.x];"
+            "y[threadIdx.x] = a[63 - threadIdx.x];"
+        ),
+        (
+            "__shared__ float a[64]; a[threadIdx.x] = x[threadIdx.x]; __syncthreads();"
+            "y[threadIdx.x] = a[63 - threadIdx.x];"
+        ),
         {"block": 64},
     ),
     "race within a warp": (
         "race-warp",
-        "__shared__ float a[32]; a[threadIdx.x] = x[threadIdx.x];"
-        "y[threadIdx.x] = a[31 - threadIdx.x]; y[threadIdx.x + 32] = 0;",
-        "__shared__ float a[32]; a[threadIdx.x] = x[threadIdx.x]; __syncwarp();"
-        "y[threadIdx.x] = a[31 - threadIdx.x]; y[threadIdx.x + 32] = 0;",
+        (
+            "__shared__ float a[32]; a[threadIdx.x] = x[threadIdx.x];"
+            "y[threadIdx.x] = a[31 - threadIdx.x]; y[threadIdx.x + 32] = 0;"
+        ),
+        (
+            "__shared__ float a[32]; a[threadIdx.x] = x[threadIdx.x]; __syncwarp();"
+            "y[threadIdx.x] = a[31 - threadIdx.x]; y[threadIdx.x + 32] = 0;"
+        ),
         {},
     ),
     "race of lanes": (
         "race-lanes",
-        "__shared__ float a; a = x[threadIdx.x]; __syncthreads();"
-        "y[threadIdx.x] = a; y[threadIdx.x + 32] = a;",
-        "__shared__ float a; if (threadIdx.x == 0) a = x[0]; __syncthreads();"
-        "y[threadIdx.x] = a; y[threadIdx.x + 32] = a;",
+        (
+            "__shared__ float a; a = x[threadIdx.x]; __syncthreads();"
+            "y[threadIdx.x] = a; y[threadIdx.x + 32] = a;"
+        ),
+        (
+            "__shared__ float a; if (threadIdx.x == 0) a = x[0]; __syncthreads();"
+            "y[threadIdx.x] = a; y[threadIdx.x + 32] = a;"
+        ),
         {},
     ),
     "race between blocks": (
@@ -64,24 +74,35 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "barrier in a branch": (
         "barrier-divergence",
-        "if (threadIdx.x < 16) { y[threadIdx.x] = 0; __syncthreads(); }"
-        "y[threadIdx.x] = 1; y[threadIdx.x + 32] = 1;",
-        "if (threadIdx.x < 16) { y[threadIdx.x] = 0; } __syncthreads();"
-        "y[threadIdx.x] = 1; y[threadIdx.x + 32] = 1;",
+        (
+            "if (threadIdx.x < 16) { y[threadIdx.x] = 0; __syncthreads(); }"
+            "y[threadIdx.x] = 1; y[threadIdx.x + 32] = 1;"
+        ),
+        (
+            "if (threadIdx.x < 16) { y[threadIdx.x] = 0; } __syncthreads();"
+            "y[threadIdx.x] = 1; y[threadIdx.x + 32] = 1;"
+        ),
         {},
     ),
     "warps at different barriers": (
         "barrier-lines",
-        "if (threadIdx.x < 32) {\n__syncthreads();\n} else {\n__syncthreads();\n} y[threadIdx.x] = 1;",
+        (
+            "if (threadIdx.x < 32) {\n__syncthreads();\n} else {\n__syncthreads();\n}"
+            "y[threadIdx.x] = 1;"
+        ),
         "__syncthreads(); y[threadIdx.x] = 1;",
         {"block": 64},
     ),
     "lanes absent from a shuffle": (
         "shuffle-absent",
-        "float v = 1; if (threadIdx.x < 16) v = __shfl_xor_sync(0xffffffff, v, 1);"
-        "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;",
-        "float v = 1; if (threadIdx.x < 16) v = __shfl_xor_sync(0xffff, v, 1);"
-        "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;",
+        (
+            "float v = 1; if (threadIdx.x < 16) v = __shfl_xor_sync(0xffffffff, v, 1);"
+            "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;"
+        ),
+        (
+            "float v = 1; if (threadIdx.x < 16) v = __shfl_xor_sync(0xffff, v, 1);"
+            "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;"
+        ),
         {},
     ),
     "lanes not named by a shuffle": (
@@ -92,10 +113,14 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "value of an inactive lane": (
         "shuffle-inactive",
-        "float v = 1; if (threadIdx.x < 16) v = __shfl_sync(0xffff, v, 20);"
-        "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;",
-        "float v = 1; if (threadIdx.x < 16) v = __shfl_sync(0xffff, v, 2);"
-        "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;",
+        (
+            "float v = 1; if (threadIdx.x < 16) v = __shfl_sync(0xffff, v, 20);"
+            "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;"
+        ),
+        (
+            "float v = 1; if (threadIdx.x < 16) v = __shfl_sync(0xffff, v, 2);"
+            "y[threadIdx.x] = v; y[threadIdx.x + 32] = v;"
+        ),
         {},
     ),
     "lanes absent from __syncwarp": (
@@ -118,18 +143,26 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "shared array out of bounds": (
         "out-of-bounds",
-        "__shared__ float a[31]; a[threadIdx.x] = 1; y[threadIdx.x] = a[threadIdx.x];"
-        "y[threadIdx.x + 32] = 0;",
-        "__shared__ float a[32]; a[threadIdx.x] = 1; y[threadIdx.x] = a[threadIdx.x];"
-        "y[threadIdx.x + 32] = 0;",
+        (
+            "__shared__ float a[31]; a[threadIdx.x] = 1; y[threadIdx.x] = a[threadIdx.x];"
+            "y[threadIdx.x + 32] = 0;"
+        ),
+        (
+            "__shared__ float a[32]; a[threadIdx.x] = 1; y[threadIdx.x] = a[threadIdx.x];"
+            "y[threadIdx.x + 32] = 0;"
+        ),
         {},
     ),
     "local array out of bounds": (
         "out-of-bounds",
-        "float a[2]; for (int i = 0; i < 3; i++) a[i] = i; y[threadIdx.x] = a[1];"
-        "y[threadIdx.x + 32] = 0;",
-        "float a[3]; for (int i = 0; i < 3; i++) a[i] = i; y[threadIdx.x] = a[1];"
-        "y[threadIdx.x + 32] = 0;",
+        (
+            "float a[2]; for (int i = 0; i < 3; i++) a[i] = i; y[threadIdx.x] = a[1];"
+            "y[threadIdx.x + 32] = 0;"
+        ),
+        (
+            "float a[3]; for (int i = 0; i < 3; i++) a[i] = i; y[threadIdx.x] = a[1];"
+            "y[threadIdx.x + 32] = 0;"
+        ),
         {},
     ),
     "null pointer": (
@@ -140,18 +173,26 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "misaligned vector": (
         "misaligned",
-        "float2 v = *reinterpret_cast<const float2*>(x + 1 + 2 * (threadIdx.x / 2));"
-        "y[threadIdx.x] = v.x; y[threadIdx.x + 32] = v.y;",
-        "float2 v = *reinterpret_cast<const float2*>(x + 2 * (threadIdx.x / 2));"
-        "y[threadIdx.x] = v.x; y[threadIdx.x + 32] = v.y;",
+        (
+            "float2 v = *reinterpret_cast<const float2*>(x + 1 + 2 * (threadIdx.x / 2));"
+            "y[threadIdx.x] = v.x; y[threadIdx.x + 32] = v.y;"
+        ),
+        (
+            "float2 v = *reinterpret_cast<const float2*>(x + 2 * (threadIdx.x / 2));"
+            "y[threadIdx.x] = v.x; y[threadIdx.x + 32] = v.y;"
+        ),
         {},
     ),
     "unset shared memory": (
         "uninitialised",
-        "__shared__ float a[32]; if (threadIdx.x) a[threadIdx.x] = 1;"
-        "y[threadIdx.x] = a[threadIdx.x]; y[threadIdx.x + 32] = 0;",
-        "__shared__ float a[32]; a[threadIdx.x] = 1;"
-        "y[threadIdx.x] = a[threadIdx.x]; y[threadIdx.x + 32] = 0;",
+        (
+            "__shared__ float a[32]; if (threadIdx.x) a[threadIdx.x] = 1;"
+            "y[threadIdx.x] = a[threadIdx.x]; y[threadIdx.x + 32] = 0;"
+        ),
+        (
+            "__shared__ float a[32]; a[threadIdx.x] = 1;"
+            "y[threadIdx.x] = a[threadIdx.x]; y[threadIdx.x + 32] = 0;"
+        ),
         {},
     ),
     "unset local array": (
@@ -163,8 +204,10 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "unset variable": (
         "uninitialised-variable",
         "float v; if (threadIdx.x < 16) v = 1; y[threadIdx.x] = v; y[threadIdx.x + 32] = 0;",
-        "float v; if (threadIdx.x < 16) v = 1; else v = 2; y[threadIdx.x] = v;"
-        "y[threadIdx.x + 32] = 0;",
+        (
+            "float v; if (threadIdx.x < 16) v = 1; else v = 2; y[threadIdx.x] = v;"
+            "y[threadIdx.x + 32] = 0;"
+        ),
         {},
     ),
     "unset output": (
@@ -269,7 +312,9 @@ def test_barrier_that_orders_nothing_is_a_note() -> None:
     body = "__shared__ float a[32]; a[threadIdx.x] = x[threadIdx.x];\n__syncthreads();\n"
     (note,) = traced(body + "y[threadIdx.x] = a[threadIdx.x];", vocab=32).having("barrier-idle")
     assert note.line == 3
-    assert not traced(body + "y[threadIdx.x] = a[31 - threadIdx.x];", vocab=32).having("barrier-idle")
+    assert not traced(body + "y[threadIdx.x] = a[31 - threadIdx.x];", vocab=32).having(
+        "barrier-idle"
+    )
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def integer(text: str, names: Mapping[str, int]) -> int:
     try:
         value = _value(ast.parse(text.strip(), mode="eval").body, text, names)
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError):
-        raise UsageError(f"{text!r} is no integer expression") from None
+        raise UsageError(f"{text[:60]!r} is no integer expression") from None
     return value
 
 

@@ -1,4 +1,4 @@
-"""One launch in many orders: does the result depend on which warp runs first?
+"""One launch in many orders, to see whether the result depends on which warp runs first.
 
 Knows runs and their outputs only.
 """
@@ -33,9 +33,7 @@ class Exploration:
         return self.fault is not None
 
 
-def explore(
-    run: Callable[[Case], Run], case: Case, orders: Sequence[str] = ORDERS
-) -> Exploration:
+def explore(run: Callable[[Case], Run], case: Case, orders: Sequence[str] = ORDERS) -> Exploration:
     """Run a launch in several orders and compare the outputs.
 
     Parameters

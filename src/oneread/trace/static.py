@@ -27,7 +27,6 @@ from oneread.trace.tree import (
 from oneread.trace.types import Pointer, Scalar
 from oneread.trace.walking import Node, nodes, under
 
-
 Test = Callable[[Any], bool]
 
 
@@ -52,8 +51,9 @@ def narrow_offsets(program: Program) -> list[NarrowOffset]:
     found: dict[Position, NarrowOffset] = {}
     for product in _products(program, (blocks, _of_block), sizes):
         if isinstance(product.type, Scalar) and product.type.size == 4:
-            carriers = _closed(program, set(), lambda node, one=product: node is one)
-            if any(_has(index, carriers, lambda node, one=product: node is one) for index in moves):
+            same = _is(product)
+            carriers = _closed(program, set(), same)
+            if any(_has(index, carriers, same) for index in moves):
                 limit = product.type.highest + 1
                 found[product.position] = NarrowOffset(product.position, _start(product), limit)
     return list(found.values())
@@ -102,6 +102,10 @@ def _of_block(node: Any) -> bool:
 
 def _of_thread(node: Any) -> bool:
     return isinstance(node, Special) and node.name.startswith(("blockIdx", "threadIdx"))
+
+
+def _is(one: Node) -> Test:
+    return lambda node: node is one
 
 
 def _never(_: Any) -> bool:

@@ -132,7 +132,7 @@ class Reporter:
             index=index,
             verb=act,
             count=count,
-            load=site.verb == "read",
+            load=site.verb == "read" and buffer.space == "global",
         )
 
     def misaligned(
