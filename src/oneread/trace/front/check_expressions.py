@@ -314,9 +314,10 @@ class ExpressionChecker(TypeChecker):
 
     def alike(self, left: tree.Expr, right: tree.Expr) -> tuple[tree.Expr, tree.Expr] | None:
         """Return two values as ones of a common type, or None."""
-        if isinstance(left.type, Scalar) and isinstance(right.type, Scalar):
-            have, other = left.type, right.type
-            kind = have if have == other else common(have, other)
+        have, other = left.type, right.type
+        if isinstance(have, Scalar) and isinstance(other, Scalar):
+            # Two of one narrow type stay what they are.
+            kind = have if have is other else common(have, other)
             return nodes.converted(left, kind), nodes.converted(right, kind)
         found = nodes.implicit(right, left.type)
         if found is not None:
@@ -348,13 +349,14 @@ class ExpressionChecker(TypeChecker):
             steps = nodes.converted(value, PTRDIFF_T)
             return tree.Update(where, kind, operator, place, steps, kind, False)
         self.check_operands(where, node.operator, kind, value.type)
+        other = value.type
         assert isinstance(kind, Scalar)
-        assert isinstance(value.type, Scalar)
+        assert isinstance(other, Scalar)
         if operator in ("<<", ">>"):
             compute = promote(kind)
-            value = nodes.converted(value, promote(value.type))
+            value = nodes.converted(value, promote(other))
         else:
-            compute = common(kind, value.type)
+            compute = common(kind, other)
             value = nodes.converted(value, compute)
         return tree.Update(where, kind, operator, place, value, compute, False)
 

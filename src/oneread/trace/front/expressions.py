@@ -68,8 +68,7 @@ class ExpressionParser(SpecifierParser):
             if self.depth > self.report.limits.nesting:
                 raise self.report.error("nesting", self.token, limit=self.report.limits.nesting)
             left = self.unary()
-            while self.token.kind == "mark":
-                operator = self.token
+            while (operator := self.token).kind == "mark":
                 binds = BINDS.get(operator.text, 0)
                 if binds < least or not binds:
                     break
@@ -127,8 +126,7 @@ class ExpressionParser(SpecifierParser):
 
     def postfix(self) -> Expr:
         value = self.primary()
-        while self.token.kind == "mark":
-            token = self.token
+        while (token := self.token).kind == "mark":
             if token.text == "[":
                 self.next()
                 index = self.expression()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from oneread.source.host import Skipped, is_host_code, launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
 from oneread.source.tokens import Token, tokenize
@@ -23,15 +24,6 @@ from oneread.trace.front.settings import Settings
 from oneread.trace.front.statements import Parser
 
 _FUNCTIONS: Final = ("kernel", "device", "host")
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A piece of the file that was left out: ``what`` is "host function", "include", "other"."""
-
-    what: str
-    name: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +99,9 @@ class _File:
             program = self.functions.program(self.head_of(kernel, heads), self.arguments())
         self.report.stop()
         assert program is not None, "what is refused is reported"
-        return Loaded(program, tuple(self.skipped(keep)), tuple(self.kernels()))
+        return Loaded(
+            program, tuple(sorted(self.skipped(), key=lambda one: one.line)), tuple(self.kernels())
+        )
 
     def kernels(self) -> list[str]:
         found = [one.name for one in self.pieces if one.kind == "kernel" and self.has_body(one)]
@@ -203,19 +197,12 @@ class _File:
             raise parser.expected("the end of the kernel's name")
         return found
 
-    def skipped(self, keep: set[int]) -> Iterator[Skipped]:
+    def skipped(self) -> Iterator[Skipped]:
         for name, line in self.unknown_headers:
             yield Skipped("include", name, line)
         for piece in self.pieces:
             token = self.tokens[piece.start]
-            if piece.start in keep and piece.kind != "host":
-                continue
-            if token.position.file == self.source.name and self.is_worth_telling(piece, token):
-                what = "host function" if piece.kind == "host" else "other"
+            if token.position.file == self.source.name and is_host_code(self.tokens, piece):
+                what = "host function" if piece.kind == "host" else "variable"
                 yield Skipped(what, piece.name, token.position.line)
-
-    def is_worth_telling(self, piece: Piece, token: Token) -> bool:
-        """Say whether a left-out piece is host code; kernels and types not needed are no news."""
-        if piece.kind == "host":
-            return True
-        return piece.kind == "value" and bool(piece.name) and token.text != "template"
+        yield from launches(self.tokens)
