@@ -2,107 +2,123 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import oneread
-from oneread.trace import Case, Run, Source, run
-from oneread.trace.arguments import integer
+from oneread.source.arithmetic import integer
+from oneread.source.catalogue import read_catalogue
+from oneread.source.errors import SourceError
+from oneread.trace import Case, Source
+from oneread.trace.gallery import case_of, run_kernel, run_sequence
 
-FOLDER = Path(oneread.__file__).parent / "kernels" / "gallery"
-CATALOGUE: dict[str, Any] = tomllib.loads((FOLDER / "gallery.toml").read_text())["kernels"]
+CATALOGUE = read_catalogue()
+KERNELS = CATALOGUE.kernels
 
-#: Inputs that a kernel computes its output from, where they are outputs of the kernel before.
+#: Its inputs are what the kernel before it has written.
 CHAINED = {"online_merge"}
-ALONE = [name for name in CATALOGUE if name not in CHAINED]
+ALONE = [name for name in KERNELS if name not in CHAINED]
 
 
-def arguments(entry: dict[str, Any], pattern: str) -> dict[str, str]:
-    given = {}
-    for buffer in entry["buffers"]:
-        size = "*".join(f"({part})" for part in buffer["shape"]).replace("(rows)", "rows")
-        size = size.replace("(vocab)", "vocab").replace("(k)", "k")
-        role = pattern if buffer["role"] == "input" else "out"
-        given[buffer["name"]] = f"{size}:{role}"
-    return {**given, **{name: name for name in ("rows", "vocab", "k") if name in entry["args"]}}
+def names(name: str) -> dict[str, int]:
+    case = case_of(KERNELS[name])
+    return {**KERNELS[name].trace_defines, "rows": case.rows, "vocab": case.vocab, "k": case.k}
 
 
-@cache
-def source(name: str) -> Path:
-    return FOLDER / f"{name}.cu"
-
-
-def asked(name: str, **settings: Any) -> dict[str, Any]:
-    entry = CATALOGUE[name]
-    defines = {**entry["defines"]["trace"], **settings.pop("defines", {})}
-    launch = {
-        "k": min(4, settings.get("vocab", 256)),
-        "grid": entry["grid"],
-        "block": entry["block"],
-        "shared_bytes": entry["shared_bytes"],
-        "arguments": arguments(entry, settings.get("input", "normal")),
-        "truth": entry["truth"],
-    }
-    return {**launch, **settings, "defines": defines}
-
-
-def launched(name: str, **settings: Any) -> Run:
-    return run(source(name), **asked(name, **settings))
-
-
-def names(entry: dict[str, Any], rows: int = 4, vocab: int = 256, k: int = 4) -> dict[str, int]:
-    return {**entry["defines"]["trace"], "rows": rows, "vocab": vocab, "k": k}
+def problems(outcome: Any) -> list[str]:
+    return [f"{fault.id}: {fault}" for fault in outcome.faults if fault.severity != "note"]
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_loads_and_stores_of_every_element_are_those_of_the_catalogue(name: str) -> None:
-    entry, outcome = CATALOGUE[name], launched(name)
+    outcome = run_kernel(name)
     for kind in ("loads", "stores"):
-        for buffer, times in entry.get(kind, {}).items():
-            want = integer(str(times), names(entry))
+        for buffer, times in getattr(KERNELS[name], kind).items():
+            want = integer(times, names(name))
             spread = getattr(outcome.counts.buffers[buffer], kind)
             assert (spread.min, spread.max) == (want, want), (kind, buffer)
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_exponentials_and_barriers_are_those_of_the_catalogue(name: str) -> None:
-    entry, outcome = CATALOGUE[name], launched(name)
-    named = names(entry)
-    blocks = integer(entry["grid"], named)
-    assert outcome.counts.lane_exps == 4 * integer(entry["exps"], named)
-    if "barriers" in entry:
-        assert outcome.counts.barriers == blocks * integer(entry["barriers"], named)
+    entry, outcome, named = KERNELS[name], run_kernel(name), names(name)
+    assert outcome.counts.lane_exps == named["rows"] * integer(entry.exps, named)
+    if entry.barriers is not None:
+        blocks = integer(entry.grid, named)
+        assert outcome.counts.barriers == blocks * integer(entry.barriers, named)
 
 
-def listed() -> Iterator[Any]:
-    for name in ALONE:
-        for fault in CATALOGUE[name]["faults"]:
-            settings = {key: value for key, value in fault.items() if key != "id"}
-            yield pytest.param(name, fault["id"], settings, id=f"{name}-{fault['id']}")
-
-
-@pytest.mark.parametrize(("name", "identifier", "settings"), list(listed()))
-def test_fault_of_the_catalogue_is_found(
-    name: str, identifier: str, settings: dict[str, Any]
-) -> None:
-    if identifier == "order-dependent":
-        settings = asked(name, **settings)
-        found = Source(source(name), defines=settings["defines"]).explore(Case(**settings)).fault
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        pytest.param(name, fault, id=f"{name}-{fault.id}-{place}")
+        for name in ALONE
+        for place, fault in enumerate(KERNELS[name].faults)
+    ],
+)
+def test_fault_of_the_catalogue_is_found(name: str, fault: Any) -> None:
+    case = Case(
+        rows=fault.rows or 4,
+        vocab=fault.vocab or 256,
+        block=fault.block,
+        input=fault.input or "normal",
+        defines={key: str(value) for key, value in (fault.defines or {}).items()},
+    )
+    if fault.id == "order-dependent":
+        case = case_of(KERNELS[name], case)
+        found = Source(CATALOGUE.path(name), defines=case.defines).explore(case).fault
         assert found is not None
-        assert found.id == identifier
+        assert found.id == fault.id
     else:
-        assert identifier in {fault.id for fault in launched(name, **settings).faults}
+        assert fault.id in {one.id for one in run_kernel(name, case).faults}
 
 
 @pytest.mark.parametrize("pattern", ["normal", "inf-first-tile", "large", "all-inf", "nan"])
 @pytest.mark.parametrize("vocab", [256, 250, 31, 1])
-@pytest.mark.parametrize("name", [n for n in ALONE if not CATALOGUE[n].get("breaks")])
+@pytest.mark.parametrize("name", [name for name in ALONE if not KERNELS[name].breaks])
 def test_kernel_that_breaks_no_clause_is_clean(name: str, vocab: int, pattern: str) -> None:
-    outcome = launched(name, vocab=vocab, input=pattern)
-    assert [f"{f.id}: {f}" for f in outcome.faults if f.severity != "note"] == []
+    outcome = run_kernel(name, Case(vocab=vocab, input=pattern))
+    assert problems(outcome) == []
     assert outcome.result
+
+
+@pytest.mark.parametrize("schedule", ["reverse", "random:5", "switch:5"])
+@pytest.mark.parametrize("name", [name for name in ALONE if not KERNELS[name].breaks])
+def test_order_of_warps_does_not_matter(name: str, schedule: str) -> None:
+    tunables = KERNELS[name].trace_defines
+    wide = {"TILE": "64"} if "TILE" in tunables else {}
+    assert problems(run_kernel(name, Case(schedule=schedule, defines=wide))) == []
+
+
+@pytest.mark.parametrize("vocab", [256, 250, 1])
+@pytest.mark.parametrize("key", CATALOGUE.sequences)
+def test_sequence_is_clean_and_right(key: str, vocab: int) -> None:
+    runs = run_sequence(key, Case(vocab=vocab))
+    assert [problem for run in runs for problem in problems(run)] == []
+    assert runs[-1].result
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        pytest.param(name, fault, id=f"{name}-{fault.id}-{place}")
+        for name in ALONE
+        for place, fault in enumerate(KERNELS[name].faults)
+        if KERNELS[name].mended and fault.block is None
+    ],
+)
+def test_mended_kernel_is_clean_where_the_faulty_one_is_not(name: str, fault: Any) -> None:
+    defines = {key: str(value) for key, value in (fault.defines or {}).items()}
+    mended = KERNELS[name].mended
+    case = Case(
+        rows=fault.rows or 4,
+        vocab=fault.vocab or 256,
+        input=fault.input or "normal",
+        defines=defines,
+    )
+    refuses = "48" in defines.values() and "static_assert" in CATALOGUE.path(mended).read_text()
+    if refuses:
+        with pytest.raises(SourceError, match="power of two"):
+            run_kernel(mended, case)
+    else:
+        assert problems(run_kernel(mended, case)) == []

@@ -6,10 +6,10 @@ that can be passed back.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from oneread.source.arithmetic import integer
 from oneread.trace import inputs
 from oneread.trace.errors import UsageError
 
@@ -33,26 +33,6 @@ ROW_NAMES = frozenset(
 )
 TOP_NAMES = frozenset(["values", "vals", "indices", "idx", "ids", "z", "p", "topk_values"])
 TOP_NAMES |= {"topk_indices", "top_values", "top_indices"}
-
-#: Longest expression of a size.
-_LONGEST = 200
-
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Div: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-}
-
-
-_FUNCTIONS: dict[str, tuple[int, Callable[..., int]]] = {
-    "min": (2, min),
-    "max": (2, max),
-    "ceil_div": (2, lambda a, b: -(-a // b)),
-    "log2": (1, lambda a: max(a, 1).bit_length() - 1),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,53 +59,6 @@ class Argument:
     pattern: str | None = None
     shape: str = ""
     """The expression that the size came from."""
-
-
-def integer(text: str, names: Mapping[str, int]) -> int:
-    """Return the value of an arithmetic expression over named integers.
-
-    Parameters
-    ----------
-    text : str
-        Of numbers, names, parentheses, ``+ - * / %`` and ``min``, ``max``, ``ceil_div`` and
-        ``log2``; ``/`` and ``log2`` cut to an integer.
-    names : mapping
-        Values of the names.
-
-    Raises
-    ------
-    UsageError
-        When it is none, or names something unknown.
-    """
-    if len(text) > _LONGEST:
-        raise UsageError(f"an expression of {len(text)} characters; the longest has {_LONGEST}")
-    try:
-        value = _value(ast.parse(text.strip(), mode="eval").body, text, names)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError):
-        raise UsageError(f"{text[:60]!r} is no integer expression") from None
-    return value
-
-
-def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        if node.id not in names:
-            raise UsageError(f"{node.id!r} in {text!r} is none of {', '.join(sorted(names))}")
-        return names[node.id]
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = _value(node.left, text, names), _value(node.right, text, names)
-        value = _OPERATORS[type(node.op)](left, right)
-        if abs(value) >= 1 << 63:
-            raise UsageError(f"{text!r} is beyond 64 bits")
-        return value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        function = _FUNCTIONS.get(node.func.id)
-        if function is not None and len(node.args) == function[0]:
-            return function[1](*(_value(one, text, names) for one in node.args))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, text, names)
-    raise UsageError(f"{text!r} is no integer expression")
 
 
 def bind(

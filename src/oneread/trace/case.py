@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from oneread.trace.arguments import integer
+from oneread.source.arithmetic import integer
 from oneread.trace.errors import UsageError
 from oneread.trace.limits import Limits
 from oneread.trace.tree import Program
@@ -91,20 +91,16 @@ class Case:
         """Return the bytes of an ``extern __shared__`` array."""
         if self.shared_bytes is None:
             return 4 * threads
-        return _size(self.shared_bytes, names)
+        return integer(self.shared_bytes, names)
 
     def tile(self, names: Mapping[str, int]) -> int:
         """Return how many columns the kernel takes at a time, as far as a macro says it."""
         return names.get("TILE", 32)
 
 
-def _size(value: Size, names: Mapping[str, int]) -> int:
-    return integer(value, names) if isinstance(value, str) else value
-
-
 def _extent(value: Extent, names: Mapping[str, int]) -> tuple[int, int, int]:
     parts = value if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3:
         raise UsageError(f"{value} has {len(parts)} sizes; a grid or block has up to three")
-    sizes = [_size(part, names) for part in parts]
+    sizes = [integer(part, names) for part in parts]
     return (sizes[0], *[*sizes[1:], 1, 1][:2])  # type: ignore[return-value]

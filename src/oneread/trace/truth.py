@@ -34,18 +34,27 @@ def softmax(row: Row) -> list[float]:
     return [math.exp(value - m) / d for value in row]
 
 
+def _log_normalizer(row: Row) -> float:
+    """Return log d of a row with a finite maximum; exact too where d is hardly more than 1."""
+    m = maximum(row)
+    place = row.index(m)
+    rest = (math.exp(value - m) for i, value in enumerate(row) if i != place)
+    return math.log1p(math.fsum(rest))
+
+
 def logsumexp(row: Row) -> float:
     """Return m + log d; an infinite m is the result itself."""
     m = maximum(row)
-    return m if math.isinf(m) or m != m else m + math.log(normalizer(row))
+    return m if math.isinf(m) or m != m else m + _log_normalizer(row)
 
 
 def log_softmax(row: Row) -> list[float]:
     """Return x - m - log d; NaN all over for a row without a finite maximum."""
-    m, d = maximum(row), normalizer(row)
-    if d != d:
+    m = maximum(row)
+    if math.isinf(m) or m != m:
         return [math.nan] * len(row)
-    return [value - m - math.log(d) for value in row]
+    log_d = _log_normalizer(row)
+    return [(value - m) - log_d for value in row]
 
 
 def top_k(row: Row, k: int) -> list[int]:
