@@ -143,6 +143,28 @@ def test_integer_expressions_have_the_values_of_numpy(tree: Any, j: Any) -> None
     np.testing.assert_array_equal(outcome.outputs["y"], integer_value(tree, names))
 
 
+def alone(lane: int, stop: int, limits: list[int]) -> int:
+    first, second, third, fourth = limits
+    total = 0
+    if lane < stop:
+        return 7
+    for i in range(lane):
+        if i == first:
+            continue
+        if i == second or lane == third:
+            break
+        j = 0
+        while True:
+            j += 1
+            if j - 1 > i % 5:
+                break
+            total += j
+            if total > fourth * 10:
+                return -total
+        total += 1 if lane < 16 and i % 2 else 2
+    return total
+
+
 @settings(max_examples=60, deadline=None)
 @given(limits=st.lists(st.integers(0, 40), min_size=4, max_size=4), stop=st.integers(0, 32))
 def test_diverging_lanes_do_what_each_would_alone(limits: list[int], stop: int) -> None:
@@ -166,26 +188,6 @@ def test_diverging_lanes_do_what_each_would_alone(limits: list[int], stop: int) 
         y[lane] = total;
     }}"""
 
-    def alone(lane: int) -> int:
-        total = 0
-        if lane < stop:
-            return 7
-        for i in range(lane):
-            if i == first:
-                continue
-            if i == second or lane == third:
-                break
-            j = 0
-            while True:
-                j += 1
-                if j - 1 > i % 5:
-                    break
-                total += j
-                if total > fourth * 10:
-                    return -total
-            total += 1 if lane < 16 and i % 2 else 2
-        return total
-
     outcome = run(text, rows=1, vocab=LANES, block=LANES, truth={})
-    assert outcome.outputs["y"] == [alone(lane) for lane in range(LANES)]
+    assert outcome.outputs["y"] == [alone(lane, stop, limits) for lane in range(LANES)]
     assert outcome.faults == []

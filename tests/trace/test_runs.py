@@ -291,3 +291,25 @@ def test_16_rows_of_1024_take_less_than_3_seconds() -> None:
     start = time.process_time()
     run_kernel("online_softmax_tiled_racy", Case(rows=16, vocab=1024, record=True))
     assert time.process_time() - start < 3
+
+
+def test_expression_of_the_user_follows_its_variables() -> None:
+    outcome = run_kernel("online_softmax_tiled", Case(rows=1, watch=["m_row + logf(d_row)"]))
+    (watch,) = [one for one in outcome.watch if one.label == "user"]
+    assert watch.value[-1] == pytest.approx(truth.logsumexp(outcome.inputs["x"]), rel=1e-6)
+
+
+def test_expression_reads_registers_and_members_of_structs() -> None:
+    body = "float2 p; p.x = 3; p.y = p.x * 2;\nfloat s = p.y + 1;\ny[threadIdx.x] = s;"
+    outcome = traced(body, watch=["p.x * p.y - s", "-s"])
+    values = {one.name: one.value for one in outcome.watch}
+    assert values["p.x * p.y - s"] == [3 * 6 - 7]
+    assert values["-s"] == [-7]
+
+
+@pytest.mark.parametrize(
+    "text", ["nothing + 1", "m_row.__class__()", "m_row[0]", "1 if 2 else 3", "("]
+)
+def test_expression_that_cannot_be_watched_is_an_error(text: str) -> None:
+    with pytest.raises(UsageError, match="watch"):
+        run_kernel("online_softmax_tiled", Case(rows=1, watch=[text]))

@@ -54,6 +54,8 @@ class Case:
     data: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Numbers of inputs that follow no pattern, by the parameter."""
     schedule: str = "in-order"
+    watch: Sequence[str] = ()
+    """Expressions over variables whose values are kept, besides m, d and the factor."""
     record: bool | Iterable[int] = False
     """Whether events are kept, or the blocks whose events are."""
     truth: Mapping[str, str] | None = None

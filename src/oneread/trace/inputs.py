@@ -57,6 +57,14 @@ def _with(value: float) -> Callable[[int, int, int], list[float]]:
     return make
 
 
+def _peak_last(rows: int, columns: int, tile: int) -> list[float]:
+    # A maximum that misses the last column makes its exponential overflow.
+    values = _normal(rows, columns, tile)
+    if columns:
+        values[columns - 1 :: columns] = [1000.0] * rows
+    return values
+
+
 def _large(rows: int, columns: int, tile: int) -> list[float]:
     return [value * 30 + 1000 for value in _normal(rows, columns, tile)]
 
@@ -73,6 +81,7 @@ PATTERNS: dict[str, Callable[[int, int, int], list[float]]] = {
     "plus-inf": _with(math.inf),
     "nan": _with(math.nan),
     "large": _large,
+    "peak-last": _peak_last,
     "lowest": _lowest,
     "ramp": lambda rows, columns, _: [i / 8 for _ in range(rows) for i in range(columns)],
     "down": lambda rows, columns, _: [-i / 8 for _ in range(rows) for i in range(columns)],

@@ -158,7 +158,7 @@ class _Session:
             self._block,
             self._case.dynamic_bytes(self._names, math.prod(self._block)),
             recorder,
-            Watches.find(self._program),
+            Watches(self._program, self._case.watch),
             self._schedule.switching,
             self._find_nan,
         )

@@ -79,6 +79,7 @@ def run(
     input: str = "normal",  # noqa: A002 (the word of the command line)
     data: Mapping[str, Sequence[float]] | None = None,
     schedule: str = "in-order",
+    watch: Sequence[str] = (),
     record: bool | Iterable[int] = False,
     truth: Mapping[str, str] | None = None,
     limits: Limits | None = None,
@@ -110,6 +111,8 @@ def run(
     schedule : str
         ``in-order``, ``reverse``, ``random:SEED``, or ``switch:SEED`` to let another warp go on
         after every statement that touches memory.
+    watch : sequence of str
+        Expressions over variables whose values are kept, besides m, d and the factor.
     record : bool or iterable of int
         Whether events are kept, or the blocks whose events are.
     truth : mapping, optional
@@ -158,6 +161,7 @@ def run(
         input=input,
         data=data or {},
         schedule=schedule,
+        watch=watch,
         record=record,
         truth=truth,
         limits=limits or Limits(),

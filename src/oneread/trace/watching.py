@@ -9,9 +9,12 @@ Knows the tree; knows no machine. The rules:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oneread.trace.errors import UsageError
+from oneread.trace.formulas import Formula
 from oneread.trace.tree import (
     Assign,
     Binary,
@@ -39,10 +42,11 @@ class Watch:
     """One thing that is watched, and every value it took."""
 
     label: str
-    """``m``, ``d`` or ``factor``."""
+    """``m``, ``d``, ``factor`` or, for an expression of the user, ``user``."""
     name: str
-    """The variable, or the expression's line."""
+    """The variable, the line of the factor, or the expression."""
     line: int
+    """Where it first gets a value."""
     step: list[int] = field(default_factory=list)
     block: list[int] = field(default_factory=list)
     warp: list[int] = field(default_factory=list)
@@ -53,42 +57,71 @@ class Watch:
 
 
 class Watches:
-    """What is watched, by the node of the tree that gives it a value."""
+    """What is watched, by the node of the tree that gives it a value.
 
-    def __init__(self) -> None:
-        self._by_node: dict[int, Watch] = {}
-        self._keep: list[Any] = []
+    Parameters
+    ----------
+    program : Program
+        The kernel; m, d and the factor are found in it by rule.
+    expressions : sequence of str
+        What else is watched: arithmetic over variables, taken anew when one of them changes.
 
-    @classmethod
-    def find(cls, program: Program) -> Watches:
-        """Return the watches of a kernel, by rule."""
-        found = cls()
+    Raises
+    ------
+    UsageError
+        When an expression cannot be read, or names a variable that is not there.
+    """
+
+    def __init__(self, program: Program, expressions: Sequence[str] = ()) -> None:
+        self._by_node: dict[int, list[Watch]] = {}
+        self._known: dict[tuple[str, str], Watch] = {}
+        self.expressions: dict[str, Formula] = {}
+        """Those of the user, by their text."""
+        self._program = program  # keeps the nodes, whose numbers are the keys
         maxima = _maxima(program)
         for node in nodes(program):
             target, value = _assigned(node)
             if target is not None and value is not None and not _in_array(node):
-                name = target[1]
                 if target in maxima:
-                    found.add(node, Watch("m", name, node.position.line))
+                    self._watch(node, "m", target[1])
                 elif _adds_exponential(node, target, value):
-                    found.add(node, Watch("d", name, node.position.line))
+                    self._watch(node, "d", target[1])
             if _is_factor(node, maxima):
-                found.add(node, Watch("factor", f"line {node.position.line}", node.position.line))
-        return found
+                self._watch(node, "factor", f"line {node.position.line}")
+        for text in expressions:
+            self._follow(text)
 
-    def add(self, node: Any, watch: Watch) -> None:
-        """Watch what this node gives a value to."""
-        self._by_node[id(node)] = watch
-        self._keep.append(node)
+    def _follow(self, text: str) -> None:
+        formula = self.expressions[text] = Formula(text)
+        targets = [(node, _assigned(node)[0]) for node in nodes(self._program)]
+        named = {target[1] for _, target in targets if target is not None}
+        for name in formula.names:
+            if name not in named:
+                raise UsageError(
+                    f"watch {text!r}: nothing assigns to {name!r}; there are "
+                    + ", ".join(sorted(named))
+                )
+        for node, target in targets:
+            if target is not None and target[1] in formula.names:
+                self._watch(node, "user", text)
 
-    def of(self, node: Any) -> Watch | None:
-        """Return the watch of a node, or None."""
-        return self._by_node.get(id(node))
+    def _watch(self, node: Any, label: str, name: str) -> None:
+        key = (label, name)
+        watch = self._known.setdefault(key, Watch(label, name, node.position.line))
+        self._by_node.setdefault(id(node), []).append(watch)
+
+    def of(self, node: Any) -> Sequence[Watch]:
+        """Return the watches of a node."""
+        return self._by_node.get(id(node), ())
+
+    def variables(self, name: str) -> list[Any]:
+        """Return the nodes of the tree that give a variable of this name a value."""
+        return [node for node in nodes(self._program) if (_assigned(node)[0] or (0, ""))[1] == name]
 
     def all(self) -> list[Watch]:
         """Return those that got a value, in order of lines."""
         return sorted(
-            (watch for watch in self._by_node.values() if watch.step),
+            (watch for watch in self._known.values() if watch.step),
             key=lambda watch: (watch.line, watch.label),
         )
 

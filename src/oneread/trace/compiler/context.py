@@ -109,6 +109,8 @@ class Context:
                     )
                 count = self._shared_bytes // element.size
                 self._dynamic = self._allocate(variable.name, count, element, line)
+                if element.size == 1:
+                    self.device.spaces["shared"].buffers[-1].untyped = True
             return self._dynamic
         return self._allocate(variable.name, variable.type.size // element.size, element, line)
 

@@ -68,16 +68,47 @@ class Expressions:
         """Return the closure of an expression's value."""
         make: Callable[[Any], Value] = getattr(self, "_" + type(node).__name__.lower())
         closure = make(node)
-        watch = self.context.watches.of(node)
-        return closure if watch is None else self._watched(watch, closure)
-
-    def _watched(self, watch: Watch, closure: Value) -> Value:
-        device = self.context.device
+        note = self.watcher(node)
+        if note is None:
+            return closure
 
         def evaluate(warp: Warp) -> Any:
             value = closure(warp)
-            keep(watch, device.step, warp, value)
+            note(warp, value)
             return value
+
+        return evaluate
+
+    def watcher(self, node: Any) -> Callable[[Warp, Any], None] | None:
+        """Return what notes the value that a node gives, None where nobody watches it."""
+        watches, device = self.context.watches.of(node), self.context.device
+        if not watches:
+            return None
+        formulas = [
+            (watch, self._formula(watch.name) if watch.label == "user" else None)
+            for watch in watches
+        ]
+
+        def note(warp: Warp, value: Any) -> None:
+            for watch, formula in formulas:
+                keep(watch, device.step, warp, value if formula is None else formula(warp))
+
+        return note
+
+    def _formula(self, text: str) -> Value:
+        """Return the closure of an expression of the user."""
+        watches = self.context.watches
+        formula = watches.expressions[text]
+        readers = {
+            name: self.places.peek([getattr(n, "target", n) for n in watches.variables(name)])
+            for name in formula.names
+        }
+
+        def evaluate(warp: Warp) -> float | None:
+            values = {name: read(warp) for name, read in readers.items()}
+            if any(value is None for value in values.values()):
+                return None
+            return formula.value(values)
 
         return evaluate
 
@@ -326,8 +357,11 @@ class Expressions:
 
 
 def keep(watch: Watch, step: int, warp: Warp, value: Any) -> None:
-    """Add to a watch the value of the first lane that takes part; structs are left out."""
-    if type(value) is list:
+    """Add to a watch the value of the first lane that takes part.
+
+    Structs are left out, and what has no value yet.
+    """
+    if type(value) is list or value is None:
         return
     lane = look(warp.mask).first
     watch.step.append(step)

@@ -5,7 +5,7 @@ Knows no operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from oneread.trace.compiler.layout import (
     zero,
 )
 from oneread.trace.machine import integers
-from oneread.trace.machine.values import WARP, look
+from oneread.trace.machine.values import WARP, look, spread
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
+    Declare,
     Deref,
     Expr,
     Index,
@@ -238,6 +239,48 @@ class Places:
                     buffer.valid[lane * per : (lane + 1) * per] = bytes(per)
 
         return unset
+
+    def peek(self, targets: Sequence[Any]) -> Callable[[Warp], Any]:
+        """Return what reads a variable for a watch: in the first lane, neither counted nor checked.
+
+        Parameters
+        ----------
+        targets : sequence
+            Places, or declarations, of variables of one name; the first that is set counts.
+        """
+        readers = [self._peek_one(one) for one in targets]
+
+        def read(warp: Warp) -> Any:
+            return next((v for v in (one(warp) for one in readers) if v is not None), None)
+
+        return read
+
+    def _peek_one(self, target: Any) -> Callable[[Warp], Any]:
+        place = self.of_variable(target.variable) if isinstance(target, Declare) else None
+        place = place or self.find(target)
+        if isinstance(place, Register):
+            slot, path = self._context.slot(place.variable), place.path
+
+            def register(warp: Warp) -> Any:
+                lane = look(warp.mask).first
+                if not warp.known[slot] >> lane & 1:
+                    return None
+                return spread(_part(warp.registers[slot], path))[lane]
+
+            return register
+        address, cells = place.address, layout(place.type)
+        code = cells[0][1] if len(cells) == 1 else ""
+
+        def memory(warp: Warp) -> Any:
+            at = spread(address(warp))[look(warp.mask).first]
+            buffer = self._context.device.find(warp, at)
+            offset = at - buffer.base if buffer is not None else -1
+            if buffer is None or not code or not 0 <= offset < buffer.size:
+                return None
+            cell = buffer.cell(offset, code)
+            return buffer.cells[cell] if cell >= 0 and buffer.valid[cell] else None
+
+        return memory
 
 
 def _moved(address: Value, by: int) -> Value:

@@ -11,7 +11,7 @@ from typing import Any
 
 from oneread.trace.compiler.barriers import Hoister, touches_memory
 from oneread.trace.compiler.context import Context
-from oneread.trace.compiler.expressions import Expressions, keep
+from oneread.trace.compiler.expressions import Expressions
 from oneread.trace.compiler.layout import chooser, scalars_of, shape, zero
 from oneread.trace.compiler.loops import Loop
 from oneread.trace.compiler.waiting import Code, Waiting, waiting_choice, waiting_sequence
@@ -150,13 +150,13 @@ class Statements:
             put = places.declare(node.variable)
         else:
             put = places.put(places.of_variable(node.variable), node)
-        watch, device = self._context.watches.of(node), self._context.device
+        note = self._expressions.watcher(node)
 
         def run(warp: Warp) -> None:
             new = closure(warp)
             put(warp, new)
-            if watch is not None:
-                keep(watch, device.step, warp, new)
+            if note is not None:
+                note(warp, new)
 
         return run
 

@@ -38,6 +38,8 @@ def resolve(
         or (buffer.space == "local" and not _own(buffer, wanted, warp.mask, shape.size))
     ):
         return _one_by_one(device, warp, site, address, shape, kind)
+    if buffer.untyped:
+        buffer.retype(shape.parts[0][1])
     access = Access(warp, site, kind, device.step, buffer, warp.mask)
     access.touch(_less(wanted[:1] if together else wanted, buffer.base), shape.size, together)
     if buffer.width:

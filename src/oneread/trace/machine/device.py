@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from oneread.trace.faults import Faults
 from oneread.trace.machine import counting
-from oneread.trace.machine.addressing import resolve
+from oneread.trace.machine.addressing import find, resolve
 from oneread.trace.machine.hazards import Access, Hazards
-from oneread.trace.machine.memory import Space
+from oneread.trace.machine.memory import Buffer, Space
 from oneread.trace.machine.reporting import Reporter
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import (
@@ -116,6 +116,10 @@ class Device:
                 self.watcher(access, [olds], None)
             values = choose(access.bits, scatter(olds, access.bits, olds[0]), values)
         return values
+
+    def find(self, warp: Warp, address: int) -> Buffer | None:
+        """Return the buffer at or near an address, as a warp sees it."""
+        return find(self, warp, address)
 
     def _fetch(self, access: Access, shape: Shape) -> list[Any]:
         self._check_set(access)

@@ -12,8 +12,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from oneread.trace.machine.floats import round32
-
 #: Bytes of a scalar of each type, named by the letter that the module `struct` has for it.
 SIZES = {code: struct.calcsize("<" + code) for code in "?bBhHiIqQfd"}
 
@@ -78,14 +76,31 @@ class Buffer:
         filler = [0.0 if code in "fd" else 0 for _, code in layout] * count
         self.cells: list[Any] = filler if values is None else list(values)
         self.valid = bytearray(cells) if values is None else bytearray(b"\x01") * cells
+        self._patterns: dict[int, tuple[float, bytes]] = {}
+        """Bits of NaN that were stored as integers or bytes, which a number would not keep."""
         self.writers: list[Any] = [None] * cells
         self.readers: list[Any] = [None] * cells
         self.loads: list[int] = [0] * cells if space == "global" else []
         self.stores: list[int] = [0] * cells if space == "global" else []
         self.width = 0
         """Cells of a row, where the buffer has rows."""
+        self.untyped = False
+        """Whether the first access may say of which type the cells are."""
         self.lane_bytes = 0
         """Bytes of each lane's part, in local memory."""
+
+    def retype(self, code: str) -> None:
+        """Make untouched bytes cells of one type; what is asked of them as another goes by bytes.
+
+        An array of bytes in dynamic shared memory is hardly ever used as bytes.
+        """
+        self.untyped = False
+        if not self.size % SIZES[code]:
+            self.code, self.unit = code, SIZES[code]
+            self.count, self.layout, self.period = self.size // self.unit, ((0, code),), self.unit
+            self._place = {0: 0}
+            self.cells = [0.0 if code in "fd" else 0] * self.count
+            self.forget()
 
     def forget(self) -> None:
         """Make every cell unset and untouched, for another block."""
@@ -181,7 +196,11 @@ class Buffer:
         struct.pack_into("<" + code, raw, offset - start, value)
         for cell in self.covered(offset, SIZES[code]):
             at, kind = self._where(cell)
-            self.cells[cell] = struct.unpack_from("<" + kind, raw, at - start)[0]
+            value = struct.unpack_from("<" + kind, raw, at - start)[0]
+            if value != value:
+                piece = bytes(raw[at - start : at - start + SIZES[kind]])
+                self._patterns[cell] = (value, piece)
+            self.cells[cell] = value
 
     def _bytes(self, offset: int, size: int) -> tuple[int, bytearray]:
         """Return the bytes of the cells touched, and the offset of the first."""
@@ -192,7 +211,10 @@ class Buffer:
         for cell in cells:
             at, kind = self._where(cell)
             value = self.cells[cell]
-            struct.pack_into("<" + kind, raw, at - start, round32(value) if kind == "f" else value)
+            if value != value and self._patterns.get(cell, (0.0, b""))[0] is value:
+                raw[at - start : at - start + SIZES[kind]] = self._patterns[cell][1]
+            else:
+                struct.pack_into("<" + kind, raw, at - start, value)
         return start, raw
 
     def _where(self, cell: int) -> tuple[int, str]:
