@@ -13,7 +13,7 @@ from typing import Final
 from oneread.source.host import Skipped, is_host_code, launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
-from oneread.source.tokens import Token, tokenize
+from oneread.source.tokens import tokenize
 from oneread.trace import tree
 from oneread.trace.front import syntax
 from oneread.trace.front.functions import Functions
