@@ -142,6 +142,7 @@ _FUNCTIONS: Final = {
     "template-number": "template argument '{name}' is a number",
     "template-kind": "a template parameter is a type or an integer, not {type}",
     "too-many-instances": "templates make more than {limit} functions",
+    "kernel-word": "'{name}' is no word of CUDA C (did you mean '__global__'?)",
     "no-kernel": "there is no __global__ function in this file",
     "which-kernel": "the file has several kernels; choose one with --kernel: {known}",
     "kernel-unknown": "there is no kernel '{name}' in this file; it has {known}",

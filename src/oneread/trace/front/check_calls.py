@@ -69,6 +69,7 @@ class CallChecker(ExpressionChecker):
     def unknown_function(self, name: str, where: Position) -> Refused:
         vectors = [f"make_{vector}" for vector in VECTORS]
         known = [*FUNCTIONS, *HINTED_LOADS, *HINTED_STORES, *vectors, *self.function_names()]
+        known += self.known_names()
         close = guess(name, known)
         hint = "did-you-mean" if close else "function-hint"
         return self.report.error("function-unknown", where, hint, name=name, guess=close)

@@ -58,6 +58,8 @@ class DeclarationParser(ExpressionParser):
 
     def initialiser(self) -> Expr | None:
         """Parse ``= value``, ``{...}`` or ``(value)``, if one is there."""
+        if self.sees("=="):
+            raise self.expected("'='")
         if self.take("="):
             return self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
         if self.sees("{"):
@@ -121,7 +123,7 @@ class DeclarationParser(ExpressionParser):
         if is_typedef and self.token.kind == "name" and made is not None:
             made.name = self.next().text
             self.declare(made.name, is_type=True)
-        if self.token.kind == "name" or self.sees("*"):
+        if (self.token.kind == "name" or self.sees("*")) and not self.token.first:
             raise self.outside(
                 "a variable behind its struct", self.token, "declare it in a line of its own"
             )
@@ -294,5 +296,5 @@ class DeclarationParser(ExpressionParser):
             found.append(Parameter(TypeId(words, declarator)))
             if not self.take(","):
                 break
-        self.expect(")", opening)
+        self.expect(")", opening, "',' or ')'")
         return tuple(found)

@@ -61,6 +61,8 @@ class Preprocessor:
         self.unknown_headers: list[tuple[str, int]] = []
         self.tokens: list[Token] = []
         self.expander = Expander(self.macros, report)
+        #: Names that a misspelt directive would have defined.
+        self.lost: set[str] = set()
         self.once: set[str] = set()
         self.included = 0
         for name, text in {**PREDEFINED, **settings.defines}.items():
@@ -153,6 +155,8 @@ class Preprocessor:
                 close = guess(other, _DIRECTIVES)
                 hint = "did-you-mean-directive" if close else ""
                 self.report.error("directive-unknown", name, hint, name=other, guess=close)
+                if close == "define" and rest:
+                    self.lost.add(rest[0].text)
 
     def macro_name(self, directive: Token, rest: list[Token]) -> Token:
         if not rest or rest[0].kind != "name" or rest[0].text == "defined":
@@ -168,6 +172,7 @@ class Preprocessor:
         variadic = False
         if body and body[0].text == "(" and not body[0].spaced:
             parameters, variadic, body = self.parameters(name, body)
+        self.report.macros[name.text] = name.position
         self.macros[name.text] = Macro(name.text, parameters, tuple(body), name.position, variadic)
 
     def parameters(
