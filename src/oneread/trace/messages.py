@@ -19,7 +19,6 @@ _PREPROCESSOR: Final = {
     "macro-parameters": "the parameters of macro '{name}' should be names with commas between",
     "macro-open": "the arguments of macro '{name}' are never closed; ')' is missing",
     "macro-arguments": "macro '{name}' takes {wanted} arguments, not {given}",
-    "macro-paste": "macro '{name}' uses '{mark}', which is outside the subset",
     "macro-depth": "macro '{name}' is expanded more than {limit} macros deep",
     "from-macro": "this comes from macro '{name}'",
     "too-many-tokens": "macros make more than {limit} tokens of this file",

@@ -103,9 +103,8 @@ class Cursor:
         token, before = self.token, self.tokens[self.at - 1]
         if token.kind == "bad":
             raise self.unreadable(token)
-        self.report.error(
-            "semicolon", before.behind, notes=self.report.came_from(before), before=before.text
-        )
+        notes = self.report.came_from(before.position)
+        self.report.error("semicolon", before.behind, notes=notes, before=before.text)
         if not token.first and not self.sees("}"):
             raise Refused
 

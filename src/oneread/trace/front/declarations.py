@@ -22,6 +22,7 @@ from oneread.trace.front.syntax import (
     TypeId,
     Variables,
 )
+from oneread.trace.refusals import REFUSED_WORDS
 
 
 class DeclarationParser(ExpressionParser):
@@ -159,6 +160,8 @@ class DeclarationParser(ExpressionParser):
     def check_member(self, struct: str) -> None:
         """Refuse what a struct may hold besides variables."""
         token = self.token
+        if token.text in REFUSED_WORDS:
+            raise self.refused(token)
         if self.sees("public", "private", "protected"):
             raise self.outside("an access specifier", token, "leave it out")
         if self.sees("template"):

@@ -35,8 +35,9 @@ class Report:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.files: dict[str, SourceText] = {}
-        #: Where macros are defined.
+        #: Where macros are defined, and which is used at a place.
         self.macros: dict[str, Position] = {}
+        self.uses: dict[Position, str] = {}
         self.diagnostics: list[Diagnostic] = []
         self._seen: set[tuple[str, Position]] = set()
         self._errors = 0
@@ -62,17 +63,17 @@ class Report:
     ) -> Refused:
         """Note an error and return what to raise where nothing can go on."""
         if isinstance(where, Token):
-            notes += self.came_from(where)
             where = where.position
+        notes += self.came_from(where)
         self.add(Diagnostic(message, where, parameters, "error", hint, notes))
         return Refused()
 
-    def came_from(self, token: Token) -> tuple[Diagnostic, ...]:
-        """Return the note that shows which macro a token came from."""
-        if not token.macro:
+    def came_from(self, where: Position) -> tuple[Diagnostic, ...]:
+        """Return the note that shows the macro that is used at a place."""
+        name = self.uses.get(where)
+        if name is None or name not in self.macros:
             return ()
-        where = self.macros.get(token.macro, token.position)
-        return (Diagnostic("from-macro", where, {"name": token.macro}, "note"),)
+        return (Diagnostic("from-macro", self.macros[name], {"name": name}, "note"),)
 
     def fatal(self, message: str, where: Position, **parameters: str | int) -> SourceError:
         """Return the error of a run that ends here."""
