@@ -119,7 +119,7 @@ class DeclarationParser(ExpressionParser):
         self.take("const")
         word = self.next()
         if word.text in ("class", "union"):
-            raise self.outside(f"a {word.text}", word, "use a struct")
+            raise self.refused(word)
         made = self.enum(word) if word.text == "enum" else self.struct(word)
         if is_typedef and self.token.kind == "name" and made is not None:
             made.name = self.next().text

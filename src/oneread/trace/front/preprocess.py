@@ -69,8 +69,9 @@ class Preprocessor:
             self.command_line(name, text)
 
     def command_line(self, name: str, text: str) -> None:
-        source = SourceText("<command line>", text)
-        self.report.files.setdefault(source.name, source)
+        source = SourceText(f"<define {name}>", text)
+        self.report.files[source.name] = source
+        self.report.macros[name] = source.position(0, max(1, len(text)))
         *body, end = tokenize(source)
         if not name.isidentifier():
             self.report.error("define-name", end, name=name)
