@@ -63,8 +63,9 @@ class KernelEntry:
     """A kernel of the gallery.
 
     ``loads`` and ``stores`` are for each element of a buffer, ``exps`` for a row, ``barriers`` for
-    a block, None where lanes do not meet; like ``grid``, ``block`` and ``shared_bytes`` they are expressions. ``breaks`` names
-    the clauses of the contract that a faulty kernel breaks, ``mended`` the kernel without them.
+    a block, None where its threads do not agree; like ``grid``, ``block`` and ``shared_bytes``
+    they are expressions. ``breaks`` names the clauses of the contract that a faulty kernel breaks,
+    ``mended`` the kernel without them.
     """
 
     key: str

@@ -197,14 +197,29 @@ class _Outline:
         for place in range(opening, len(self.tokens)):
             token = self.tokens[place]
             if token.text == "__global__" or token.kind == "end":
-                # No kernel begins inside of anything: this brace was forgotten.
-                self.problem("bracket-open", self.tokens[opening], bracket="{")
+                # No kernel begins inside of anything: a brace was forgotten.
+                self.problem("bracket-open", self.unclosed(opening, place), bracket="{")
                 return self.line_start(place)
             if token.kind == "mark":
                 depth += (token.text == "{") - (token.text == "}")
                 if depth == 0:
                     return place + 1
         return len(self.tokens) - 1
+
+    def unclosed(self, opening: int, stop: int) -> Token:
+        """Return the brace that was probably forgotten: its partner is not as far indented."""
+        stack: list[tuple[Token, int]] = []
+        indent = 0
+        for token in self.tokens[opening:stop]:
+            if token.first or token is self.tokens[opening]:
+                indent = token.position.column
+            if token.text == "{" and token.kind == "mark":
+                stack.append((token, indent))
+            elif token.text == "}" and token.kind == "mark" and stack:
+                brace, wanted = stack.pop()
+                if token.first and token.position.column < wanted:
+                    return brace
+        return stack[-1][0] if stack else self.tokens[opening]
 
     def line_start(self, place: int) -> int:
         """Return where the declaration around a `__global__` begins: behind `;` or a brace."""

@@ -25,8 +25,6 @@ class Token(NamedTuple):
     first: bool = False
     #: Whether white space stands before it.
     spaced: bool = False
-    #: The macro that brought it, or empty.
-    macro: str = ""
 
     @property
     def behind(self) -> Position:

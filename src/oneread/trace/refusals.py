@@ -62,7 +62,12 @@ REFUSALS: Final = (
         words="union",
         code="union A { int a; float b; };",
     ),
-    Refusal("a virtual function", "write a __device__ function", words="virtual"),
+    Refusal(
+        "a virtual function",
+        "write a __device__ function",
+        words="virtual",
+        code="struct A { virtual void f(); };",
+    ),
     Refusal(
         "dynamic_cast",
         "use static_cast",
@@ -74,10 +79,12 @@ REFUSALS: Final = (
         "decltype", "use auto or name the type", words="decltype", code="decltype(vocab) a = 1;"
     ),
     Refusal("this", "write a __device__ function", words="this", code="this->x = 1;"),
-    Refusal("an overloaded operator", "write a named function", words="operator"),
-    Refusal("a concept", "use a plain template", words="concept"),
-    Refusal("a requirement", "use static_assert", words="requires"),
-    Refusal("a coroutine", "write a loop", words="co_await"),
+    Refusal(
+        "an overloaded operator",
+        "write a named function",
+        words="operator",
+        code="y[0] = operator+(1, 2);",
+    ),
     Refusal(
         "half precision", _SOON + "use float", words="half half2 __half __half2", code="half a;"
     ),
@@ -202,7 +209,7 @@ REFUSALS: Final = (
         outside="__device__ float f(float a) { return a > 9 ? a : f(a + 1); }",
     ),
     Refusal(
-        "`#` and `##` in macros",
+        "# and ## in macros",
         "write the name out",
         code="y[0] = JOIN(1, 2);",
         outside="#define JOIN(a, b) a##b",

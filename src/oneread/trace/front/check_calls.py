@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import reduce
 from typing import TypeAlias
 
 from oneread.source.text import Position
@@ -26,6 +27,7 @@ from oneread.trace.types import (
     Struct,
     Type,
     Void,
+    common,
     promote,
 )
 
@@ -69,6 +71,7 @@ class CallChecker(ExpressionChecker):
     def unknown_function(self, name: str, where: Position) -> Refused:
         vectors = [f"make_{vector}" for vector in VECTORS]
         known = [*FUNCTIONS, *HINTED_LOADS, *HINTED_STORES, *vectors, *self.function_names()]
+        known += self.known_names()
         close = guess(name, known)
         hint = "did-you-mean" if close else "function-hint"
         return self.report.error("function-unknown", where, hint, name=name, guess=close)
@@ -256,6 +259,13 @@ class CallChecker(ExpressionChecker):
 
 def _best(overloads: Sequence[Builtin], arguments: Sequence[tree.Expr]) -> Builtin | None:
     """Return the overload whose parameters are nearest to the arguments, the first of equals."""
+    kinds = [argument.type for argument in arguments]
+    if overloads[0].kind == "maths" and all(isinstance(kind, Scalar) for kind in kinds):
+        # As CUDA's own max and min do it, numbers of several types meet as in arithmetic.
+        met = reduce(common, (promote(kind) for kind in kinds if isinstance(kind, Scalar)))
+        for one in overloads:
+            if all(kind == met for kind in one.parameters):
+                return one
     best, least = None, None
     for one in overloads:
         ranks = [rank(a, kind) for a, kind in zip(arguments, one.parameters, strict=False)]

@@ -6,6 +6,7 @@ Knows operators and places; calls are a layer above.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Final
 
 from oneread.source.text import Position
@@ -47,6 +48,10 @@ class ExpressionChecker(TypeChecker):
     @abstractmethod
     def made(self, node: syntax.Make) -> tree.Expr:
         """Check ``T{...}`` or ``T(...)``."""
+
+    @abstractmethod
+    def known_names(self) -> Iterable[str]:
+        """Return the names of macros and of declarations that were not needed so far."""
 
     @abstractmethod
     def function_names(self) -> list[str]:
@@ -132,7 +137,9 @@ class ExpressionChecker(TypeChecker):
         functions = [*FUNCTIONS, *self.function_names()]
         if name in functions:
             return self.report.error("function-as-value", where, name=name)
-        close = guess(name, [*self.names.known(), *GEOMETRY, "warpSize", "true", "false"])
+        self.lost |= {name}  # said once for each function
+        known = [*self.names.known(), *GEOMETRY, *self.known_names(), "warpSize", "true", "false"]
+        close = guess(name, known)
         hint = "did-you-mean" if close else "unknown-hint"
         return self.report.error("unknown", where, hint, name=name, guess=close)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from oneread.source.errors import Diagnostic
 from oneread.source.tokens import Token
-from oneread.trace.front.report import Refused, Report, came_from, guess
+from oneread.trace.front.report import Refused, Report, guess
 from oneread.trace.refusals import REFUSED_WORDS
 
 _OPENERS: Final = {")": "(", "]": "[", "}": "{"}
@@ -71,7 +71,7 @@ class Cursor:
             return True
         return False
 
-    def expect(self, text: str, opening: Token | None = None) -> Token:
+    def expect(self, text: str, opening: Token | None = None, what: str = "") -> Token:
         """Take this token, or raise; for a bracket, show where it was opened."""
         if self.sees(text):
             return self.next()
@@ -79,7 +79,7 @@ class Cursor:
         if opening is not None and text in _OPENERS:
             parameters = {"open": _OPENERS[text]}
             notes = (Diagnostic("opened-here", opening.position, parameters, "note"),)
-        raise self.expected(f"'{text}'", notes)
+        raise self.expected(what or f"'{text}'", notes)
 
     def expected(self, what: str, notes: tuple[Diagnostic, ...] = ()) -> Refused:
         """Report that something else should stand here."""
@@ -103,7 +103,8 @@ class Cursor:
         token, before = self.token, self.tokens[self.at - 1]
         if token.kind == "bad":
             raise self.unreadable(token)
-        self.report.error("semicolon", before.behind, notes=came_from(before), before=before.text)
+        notes = self.report.came_from(before.position)
+        self.report.error("semicolon", before.behind, notes=notes, before=before.text)
         if not token.first and not self.sees("}"):
             raise Refused
 
@@ -164,6 +165,7 @@ class Cursor:
         failed = max(self.at, start)
         whole, self.whole = self.whole, False
         depth = {"(": 0, "[": 0, "{": 0}
+        in_for = self.tokens[start].text == "for"
         place = start
         while (token := self.tokens[place]).kind != "end":
             text = token.text if token.kind == "mark" else ""
@@ -176,7 +178,9 @@ class Cursor:
             opens = text == "{" and not depth["{"] and not whole
             if place >= failed and opens and self.tokens[place - 1].text in (")", "else", "do"):
                 break
-            if place >= failed and text == ";" and flat:
+            # The header of a for has semicolons of its own.
+            heads = in_for and not self.tokens[place + 1].first
+            if place >= failed and text == ";" and flat and not heads:
                 place += 1
                 break
             if whole and text == "}" and depth["{"] == 1 and self.ends_whole(place + 1):

@@ -22,6 +22,7 @@ from oneread.trace.front.syntax import (
     TypeId,
     Variables,
 )
+from oneread.trace.refusals import REFUSED_WORDS
 
 
 class DeclarationParser(ExpressionParser):
@@ -58,6 +59,8 @@ class DeclarationParser(ExpressionParser):
 
     def initialiser(self) -> Expr | None:
         """Parse ``= value``, ``{...}`` or ``(value)``, if one is there."""
+        if self.sees("=="):
+            raise self.expected("'='")
         if self.take("="):
             return self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
         if self.sees("{"):
@@ -116,12 +119,12 @@ class DeclarationParser(ExpressionParser):
         self.take("const")
         word = self.next()
         if word.text in ("class", "union"):
-            raise self.outside(f"a {word.text}", word, "use a struct")
+            raise self.refused(word)
         made = self.enum(word) if word.text == "enum" else self.struct(word)
         if is_typedef and self.token.kind == "name" and made is not None:
             made.name = self.next().text
             self.declare(made.name, is_type=True)
-        if self.token.kind == "name" or self.sees("*"):
+        if (self.token.kind == "name" or self.sees("*")) and not self.token.first:
             raise self.outside(
                 "a variable behind its struct", self.token, "declare it in a line of its own"
             )
@@ -157,6 +160,8 @@ class DeclarationParser(ExpressionParser):
     def check_member(self, struct: str) -> None:
         """Refuse what a struct may hold besides variables."""
         token = self.token
+        if token.text in REFUSED_WORDS:
+            raise self.refused(token)
         if self.sees("public", "private", "protected"):
             raise self.outside("an access specifier", token, "leave it out")
         if self.sees("template"):
@@ -294,5 +299,5 @@ class DeclarationParser(ExpressionParser):
             found.append(Parameter(TypeId(words, declarator)))
             if not self.take(","):
                 break
-        self.expect(")", opening)
+        self.expect(")", opening, "',' or ')'")
         return tuple(found)

@@ -164,7 +164,7 @@ class ExpressionParser(SpecifierParser):
             items.append(self.braces() if self.sees("{") else self.expression(ASSIGNMENT))
             if not self.take(","):
                 break
-        self.expect(")", opening)
+        self.expect(")", opening, "',' or ')'")
         return tuple(items)
 
     def braces(self) -> Braces:
@@ -180,7 +180,7 @@ class ExpressionParser(SpecifierParser):
                 items.append(self.braces() if self.sees("{") else self.expression(ASSIGNMENT))
                 if not self.take(","):
                     break
-            self.expect("}", opening)
+            self.expect("}", opening, "',' or '}'")
         return self.made(Braces(opening.position, tuple(items)), *items)
 
     def primary(self) -> Expr:
@@ -193,6 +193,10 @@ class ExpressionParser(SpecifierParser):
             self.next()
             value = self.expression()
             self.expect(")", token)
+            behind = self.token
+            if isinstance(value, Name) and behind.kind in ("name", "number") and not behind.first:
+                # `(size_T)x`: meant as a cast.
+                raise self.unknown_type(self.tokens[self.at - 2])
             return value
         if token.kind == "mark" and token.text == "[" and self.ahead().text in ("]", "&", "="):
             self.whole = True

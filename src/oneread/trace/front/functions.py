@@ -39,6 +39,7 @@ class Functions:
         self.host: dict[str, Position] = {}
         self.file: dict[str, Meaning] = {}
         self.lost: set[str] = set()
+        self.known_names: set[str] = set()
         self.template_scopes: dict[int, dict[str, bool]] = {}
         self.bodies: dict[int, syntax.Body] = {}
         self.made: dict[tuple[int, Values], FunctionChecker] = {}
@@ -137,6 +138,9 @@ class FileChecker(StatementChecker):
 
     def function_names(self) -> list[str]:
         return [*self.functions.heads, *self.functions.host]
+
+    def known_names(self) -> set[str]:
+        return self.functions.known_names
 
     def constants(self, node: syntax.Variables) -> None:
         """Check variables of the file: only constants and dynamic shared memory may be there."""

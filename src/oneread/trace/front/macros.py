@@ -85,10 +85,10 @@ class Expander:
         self, use: Token, macro: Macro, body: list[Hidden], hidden: frozenset[str]
     ) -> Iterator[Hidden]:
         """Yield the body from its end, at the place of the use, this macro hidden in it."""
-        name = use.macro or macro.name
+        self.report.uses.setdefault(use.position, macro.name)
         now = hidden | {macro.name}
         for token, others in reversed(body):
-            yield token._replace(position=use.position, macro=name, first=False), others | now
+            yield token._replace(position=use.position, first=False), others | now
 
     def arguments(self, use: Token, macro: Macro, stack: list[Hidden]) -> list[list[Hidden]]:
         """Take the arguments of a use off the stack, its closing bracket included."""
@@ -136,7 +136,10 @@ class Expander:
         out: list[Hidden] = []
         for token in macro.body:
             if token.text in ("#", "##") and token.kind == "mark":
-                raise self.report.error("macro-paste", use, name=macro.name, mark=token.text)
+                raise self.report.error(
+                    "outside", use, "outside-hint",
+                    what="# and ## in macros", instead="write the name out",
+                )  # fmt: skip
             at = names.get(token.text) if token.kind == "name" else None
             if at is None:
                 out.append((token, hidden))

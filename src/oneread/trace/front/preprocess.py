@@ -61,14 +61,17 @@ class Preprocessor:
         self.unknown_headers: list[tuple[str, int]] = []
         self.tokens: list[Token] = []
         self.expander = Expander(self.macros, report)
+        #: Names that a misspelt directive would have defined.
+        self.lost: set[str] = set()
         self.once: set[str] = set()
         self.included = 0
         for name, text in {**PREDEFINED, **settings.defines}.items():
             self.command_line(name, text)
 
     def command_line(self, name: str, text: str) -> None:
-        source = SourceText("<command line>", text)
-        self.report.files.setdefault(source.name, source)
+        source = SourceText(f"<define {name}>", text)
+        self.report.files[source.name] = source
+        self.report.macros[name] = source.position(0, max(1, len(text)))
         *body, end = tokenize(source)
         if not name.isidentifier():
             self.report.error("define-name", end, name=name)
@@ -153,6 +156,8 @@ class Preprocessor:
                 close = guess(other, _DIRECTIVES)
                 hint = "did-you-mean-directive" if close else ""
                 self.report.error("directive-unknown", name, hint, name=other, guess=close)
+                if close == "define" and rest:
+                    self.lost.add(rest[0].text)
 
     def macro_name(self, directive: Token, rest: list[Token]) -> Token:
         if not rest or rest[0].kind != "name" or rest[0].text == "defined":
@@ -168,6 +173,7 @@ class Preprocessor:
         variadic = False
         if body and body[0].text == "(" and not body[0].spaced:
             parameters, variadic, body = self.parameters(name, body)
+        self.report.macros[name.text] = name.position
         self.macros[name.text] = Macro(name.text, parameters, tuple(body), name.position, variadic)
 
     def parameters(

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from oneread.source.errors import SourceError
 from oneread.source.host import Skipped, is_host_code, launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
@@ -76,15 +77,17 @@ class _File:
         preprocessor = Preprocessor(settings, report)
         self.tokens = preprocessor.run(source)
         self.unknown_headers = preprocessor.unknown_headers
-        self.pieces, problems = outline(self.tokens)
-        for problem in problems:
-            report.add(problem)
+        self.pieces, self.problems = outline(self.tokens)
         self.parser = Parser(self.tokens, report)
         self.parser.scopes = [dict.fromkeys(TYPE_NAMES, True), {}]
         self.parser.templates = {
             piece.name for piece in self.pieces if piece.is_template and piece.kind in _FUNCTIONS
         }
         self.functions = Functions(self.parser, report)
+        self.functions.lost |= preprocessor.lost
+        self.functions.known_names |= preprocessor.macros.keys()
+        for piece in self.pieces:
+            self.functions.known_names |= declared(piece, self.tokens)
 
     def load(self) -> Loaded:
         kernel = self.chosen()
@@ -94,6 +97,8 @@ class _File:
             if piece.start in keep:
                 with suppress(Refused):
                     heads += self.piece(piece)
+        if self.problems:
+            self.only_parse(heads)
         program = None
         with suppress(Refused):
             program = self.functions.program(self.head_of(kernel, heads), self.arguments())
@@ -102,6 +107,20 @@ class _File:
         return Loaded(
             program, tuple(sorted(self.skipped(), key=lambda one: one.line)), tuple(self.kernels())
         )
+
+    def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
+        """End the run of a file whose braces do not match: what its names mean is not known."""
+        for head in heads:
+            if head.body is not None:
+                self.functions.body(head)
+        # An error within the braces may be why they do not match, and says it better.
+        if not self.report.failed or self.problems[0].id == "bracket-lost":
+            self.report_problems()
+        self.report.stop()
+
+    def report_problems(self) -> None:
+        for problem in self.problems:
+            self.report.add(problem)
 
     def kernels(self) -> list[str]:
         found = [one.name for one in self.pieces if one.kind == "kernel" and self.has_body(one)]
@@ -114,10 +133,8 @@ class _File:
         """Return the kernel that is meant."""
         wanted = self.settings.kernel.partition("<")[0].strip()
         names = self.kernels()
-        end = self.tokens[-1].position
         if not names:
-            self.report.stop()  # an error before may be why there is none
-            raise self.report.fatal("no-kernel", end)
+            raise self.no_kernel()
         known = ", ".join(names)
         if not wanted and len(names) > 1:
             raise self.report.fatal("which-kernel", Position(self.source.name, 1, 1), known=known)
@@ -128,6 +145,15 @@ class _File:
             raise self.report.fatal(message, where, name=wanted, known=known, guess=close)
         wanted = wanted or names[0]
         return next(one for one in self.pieces if one.name == wanted and self.has_body(one))
+
+    def no_kernel(self) -> SourceError:
+        """Return the error of a file without a kernel."""
+        self.report_problems()
+        self.report.stop()  # an error before may be why there is none
+        for token in self.tokens:
+            if token.kind == "name" and guess(token.text, ["__global__"]):
+                return self.report.fatal("kernel-word", token.position, name=token.text)
+        return self.report.fatal("no-kernel", Position(self.source.name, 1, 1))
 
     def piece(self, piece: Piece) -> Iterator[syntax.FunctionHead]:
         """Parse a declaration of the file and make what it brings known."""
@@ -142,7 +168,9 @@ class _File:
             yield head
             return
         try:
-            self.functions.file_level(self.declaration(piece))
+            statement = self.declaration(piece)
+            if not self.problems:  # else it may be a piece of a function
+                self.functions.file_level(statement)
         except Refused:
             self.lose(piece)
             raise

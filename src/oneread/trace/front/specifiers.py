@@ -39,6 +39,12 @@ IGNORED: Final = frozenset(
     }
 )  # fmt: skip
 
+_KEYWORDS: Final = _BASE_WORDS | _QUALIFIERS | FLAGS | frozenset(
+    {
+        "if", "else", "for", "while", "do", "return", "break", "continue", "struct", "enum",
+        "sizeof", "alignof", "true", "false", "nullptr", "static_assert", "template", "using",
+    }
+)  # fmt: skip
 _BESIDE_STARS: Final = IGNORED | _QUALIFIERS
 
 #: Each spelling of a type, its words in the order of the alphabet.
@@ -223,6 +229,8 @@ class SpecifierParser(Cursor):
         if self.token.kind == "name" and not abstract:
             if self.token.text in REFUSED_WORDS:
                 raise self.refused(self.token)
+            if self.token.text in _KEYWORDS:
+                raise self.expected("a name")
             name, position = self.token.text, self.next().position
         dimensions: list[Expr | None] = []
         while self.sees("[") and not self.begins_attribute():

@@ -12,6 +12,7 @@ from oneread.source.tokens import Token
 from oneread.trace.front.declarations import DeclarationParser
 from oneread.trace.front.report import Refused, guess
 from oneread.trace.front.syntax import (
+    Apply,
     Body,
     Compound,
     DoLoop,
@@ -63,8 +64,7 @@ class Parser(DeclarationParser):
             if found is not None:
                 statements.append(found)
         self.scopes.pop()
-        if not self.take("}"):
-            self.expected("'}'")
+        self.take("}")  # where the file ends instead, the outline has said so
         return Compound(opening.position, tuple(statements))
 
     def statement(self) -> Statement | None:
@@ -127,7 +127,7 @@ class Parser(DeclarationParser):
     def simple(self) -> Simple:
         start = self.token
         value = self.expression()
-        if self.sees("{"):
+        if not self.sees(";") and isinstance(value, Apply):
             self.mistyped(start)
         self.semicolon()
         return Simple(start.position, value)
