@@ -12,9 +12,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from oneread.bench.gallery import entries
+from oneread.source.catalogue import ExpectedFault, KernelEntry
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs/gallery.md", ROOT / "docs/fault-zoo.md")
@@ -22,15 +22,7 @@ FOLDER = "../src/oneread/kernels/gallery"
 BLOCK = re.compile(r"(<!-- gallery:(\w+) ?(\w*) -->\n).*?(<!-- gallery:end -->)", re.DOTALL)
 
 #: What `oneread trace` takes where a fault of the catalogue says nothing else.
-USUAL = {"rows": 4, "vocab": 256, "input": "normal"}
-
-Table = Mapping[str, Any]
-
-
-def kernels(zoo: bool) -> dict[str, Table]:
-    """Return the tables of the fault zoo, or of all other kernels."""
-    found = entries.catalogue()["kernels"]
-    return {key: table for key, table in found.items() if key.startswith("zoo_") == zoo}
+USUAL = {"rows": (None, 4), "vocab": (None, 256), "input": ("", "normal"), "block": (None,)}
 
 
 def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
@@ -39,7 +31,7 @@ def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     return "\n".join([first, "|" + "---|" * first.count(" | ") + "---|", *rest])
 
 
-def each(numbers: Table) -> str:
+def each(numbers: Mapping[str, str]) -> str:
     """Return loads or stores of each buffer, an element."""
     return ", ".join(f"{number} of {name}" for name, number in numbers.items())
 
@@ -55,57 +47,55 @@ def table_of_kernels(_: str) -> str:
     return rows(
         head,
         (
-            [link(key), k["source"], each(k["loads"]), each(k["stores"])]
-            + [f"`{k[name]}`" for name in ("exps", "barriers")]
-            for key, k in kernels(zoo=False).items()
+            [link(k.key), k.source, each(k.loads), each(k.stores), f"`{k.exps}`", f"`{k.barriers}`"]
+            for k in entries.catalogue().kernels.values()
+            if not k.key.startswith("zoo_")
         ),
     )
 
 
 def table_of_sequences(_: str) -> str:
     """Return the sequences of kernels."""
-    sequences = entries.catalogue()["sequences"]
     return rows(
         ["sequence", "launches", "source"],
         (
-            [f"`{key}`", ", then ".join(f"`{one['kernel']}`" for one in s["launches"]), s["source"]]
-            for key, s in sequences.items()
+            [f"`{s.key}`", ", then ".join(f"`{one.kernel}`" for one in s.launches), s.source]
+            for s in entries.catalogue().sequences.values()
         ),
     )
 
 
 def table_of_faults(_: str) -> str:
     """Return the kernels with a fault, and the clauses that they break."""
-    found = entries.catalogue()["kernels"].items()
     return rows(
         ["kernel", "mended in", "clauses broken", "what the tracer finds"],
         (
-            [link(key), link(k["mended"]), ", ".join(k["breaks"]), ", ".join(identifiers(k))]
-            for key, k in found
-            if "mended" in k
+            [link(k.key), link(k.mended), ", ".join(k.breaks), ", ".join(identifiers(k))]
+            for k in entries.catalogue().kernels.values()
+            if k.mended
         ),
     )
 
 
-def identifiers(kernel: Table) -> list[str]:
+def identifiers(kernel: KernelEntry) -> list[str]:
     """Return what the tracer calls the faults of a kernel, each once."""
-    return list(dict.fromkeys(f"`{fault['id']}`" for fault in kernel["faults"]))
+    return list(dict.fromkeys(f"`{fault.id}`" for fault in kernel.faults))
 
 
-def command(key: str, fault: Table) -> str:
+def command(key: str, fault: ExpectedFault) -> str:
     """Return the command that shows a fault."""
     words = [f"oneread trace {key}"]
-    words += [f"--{n} {fault[n]}" for n, usual in USUAL.items() if fault.get(n, usual) != usual]
-    words += [f"--define {macro}={value}" for macro, value in fault.get("defines", {}).items()]
-    words += [f"--block {fault['block']}"] if "block" in fault else []
+    asked = {"rows": fault.rows, "vocab": fault.vocab, "input": fault.input, "block": fault.block}
+    words += [f"--{name} {value}" for name, value in asked.items() if value not in USUAL[name]]
+    words += [f"--define {macro}={value}" for macro, value in (fault.defines or {}).items()]
     return " ".join(words)
 
 
 def proof(key: str) -> str:
     """Return the commands that show the faults of a kernel, and what each finds."""
     found: dict[str, list[str]] = {}
-    for fault in entries.catalogue()["kernels"][key]["faults"]:
-        found.setdefault(command(key, fault), []).append(f"`{fault['id']}`")
+    for fault in entries.catalogue().kernels[key].faults:
+        found.setdefault(command(key, fault), []).append(f"`{fault.id}`")
     shown = "\n".join(f"$ {line}" for line in found)
     what = "; then ".join(", ".join(ids) for ids in found.values())
     return f"```console\n{shown}\n```\n\nIt finds {what}."
@@ -113,15 +103,15 @@ def proof(key: str) -> str:
 
 def fix(key: str) -> str:
     """Return how the twin differs, and the command that runs it."""
-    kernel = entries.catalogue()["kernels"][key]
-    twin = kernel["mended"]
+    kernel = entries.catalogue().kernels[key]
+    twin = kernel.mended
     before, after = (list(code(entries.source(k), key, twin)) for k in (key, twin))
     lines = [
         line
         for line in difflib.unified_diff(before, after, n=1, lineterm="")
         if not line.startswith(("---", "+++", "@@"))
     ]
-    run = command(twin, kernel["faults"][0])
+    run = command(twin, kernel.faults[0])
     return "\n".join(["```diff", *lines, "```", "", "```console", f"$ {run}", "```"])
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from oneread.bench.gallery import entries, measure, nvidia, truth
-from oneread.bench.gallery.entries import Sizes
+from oneread.bench.gallery.entries import Problem
 from oneread.bench.gallery.runner import Runner
 from oneread.runtime import nvrtc
 from oneread.runtime.gpu import Gpu
@@ -50,7 +50,7 @@ RACES = (
 WARP_RACES = ("zoo_missing_syncwarp", "zoo_missing_syncwarp_fixed")
 
 #: rows * vocab just above 2^31: 8.6 GB in and as much out.
-FAR = Sizes(32_769, 65_536)
+FAR = Problem(32_769, 65_536)
 
 
 def facts() -> Iterator[Record]:
@@ -152,7 +152,7 @@ def far(key: str) -> Iterator[Record]:
     except Exception as error:  # what the driver says is the result
         yield record | {"status": "faulty", "said": str(error)[:200]}
         return
-    last = entries.plan(key, Sizes(1, FAR.vocab), entries.defines(key, "bench"))
+    last = entries.plan(key, Problem(1, FAR.vocab), entries.defines(key, "bench"))
     verdict = truth.judge(last, "y", y[-1:], {"x": x[-1:]})
     right = verdict.max_ulp <= measure.allowed_ulp(key, FAR.vocab)
     yield record | {"status": "ok" if right else "faulty", "max_ulp": verdict.max_ulp}
@@ -161,9 +161,9 @@ def far(key: str) -> Iterator[Record]:
 def launch() -> Iterator[Record]:
     """Launch each kernel once at small shapes: the program that NVIDIA's tools watch."""
     runner = Runner(Gpu(), STRICT)
-    for key in entries.catalogue()["kernels"]:
+    for key in entries.catalogue().kernels:
         for use, vocab in (("trace", 256), ("trace", 250), ("bench", 256)):
-            plan = entries.plan(key, Sizes(4, vocab), entries.defines(key, use))
+            plan = entries.plan(key, Problem(4, vocab), entries.defines(key, use))
             record: Record = {"record": "launched", "entry": key, "use": use, "vocab": vocab}
             try:
                 with runner.loaded(plan, truth.inputs(plan, "normal")) as loaded:
@@ -243,7 +243,7 @@ def all_records(out: Path, deadline: float) -> Iterator[Record]:
 
 def watched(out: Path, left: Callable[[], float]) -> Iterator[Record]:
     """Yield what NVIDIA's tools say of the stage ``launch``."""
-    names = list(entries.catalogue()["kernels"])
+    names = list(entries.catalogue().kernels)
     for checker in nvidia.CHECKERS:
         limit = min(TOOL_LIMIT, left())
         records, log = nvidia.sanitized(checker, command("launch"), names, limit)

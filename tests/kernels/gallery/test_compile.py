@@ -12,7 +12,7 @@ from oneread.bench.gallery import entries
 from oneread.runtime import nvrtc
 from oneread.spec import KernelCompileError
 
-KERNELS = entries.catalogue()["kernels"]
+KERNELS = entries.catalogue().kernels
 
 pytestmark = pytest.mark.skipif(
     not nvrtc.available(), reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
@@ -66,7 +66,7 @@ def test_compiles_for_every_target_within_its_registers(key: str) -> None:
         assert 0 < registers(cubin.code) <= int(budget[1]), target
 
 
-@pytest.mark.parametrize("key", [key for key in KERNELS if KERNELS[key]["defines"]["bench"]])
+@pytest.mark.parametrize("key", [key for key in KERNELS if KERNELS[key].bench_defines])
 def test_compiles_with_the_defines_of_the_benchmark_and_with_its_own(key: str) -> None:
     for defines in (entries.defines(key, "bench"), {}):
         nvrtc.compile_cubin(entries.source(key), "sm_90", defines=defines)

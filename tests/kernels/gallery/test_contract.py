@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from oneread.bench.gallery import entries
 from oneread.runtime.nvrtc import HEADERS
+from oneread.source.catalogue import gallery_folder
 
-KERNELS: dict[str, dict[str, Any]] = entries.catalogue()["kernels"]
+KERNELS = entries.catalogue().kernels
 SIGNATURE = re.compile(
     r'^extern "C" __global__ void\s+(?:__launch_bounds__\(([^)]*)\)\s+)?(\w+)\(([^)]*)\)',
     re.MULTILINE,
@@ -53,7 +54,7 @@ def parameters(key: str) -> list[Parameter]:
 
 
 def test_each_file_has_its_table_and_each_table_its_file() -> None:
-    assert {path.stem for path in entries.GALLERY.glob("*.cu")} == set(KERNELS)
+    assert {path.stem for path in gallery_folder().glob("*.cu")} == set(KERNELS)
 
 
 @each_kernel
@@ -68,17 +69,17 @@ def test_one_kernel_of_the_name_of_the_file(key: str) -> None:
 def test_block_is_bounded_unless_a_fault_leaves_it_open(key: str) -> None:
     match = SIGNATURE.search(code_of(key))
     assert match
-    assert match[1] == KERNELS[key]["block"] or "tunables" in KERNELS[key]["breaks"]
+    assert match[1] == KERNELS[key].block or "tunables" in KERNELS[key].breaks
 
 
 @each_kernel
 def test_arguments_are_those_of_the_catalogue(key: str) -> None:
-    assert [parameter.name for parameter in parameters(key)] == KERNELS[key]["args"]
+    assert [parameter.name for parameter in parameters(key)] == list(KERNELS[key].args)
 
 
 @each_kernel
 def test_inputs_come_first_then_outputs_then_sizes(key: str) -> None:
-    buffers = {buffer["name"]: buffer for buffer in KERNELS[key]["buffers"]}
+    buffers = {buffer.name: buffer for buffer in KERNELS[key].buffers}
     order = [
         SIZES.index(p.name) + 2 if not p.is_pointer else 0 if p.is_const else 1
         for p in parameters(key)
@@ -87,8 +88,8 @@ def test_inputs_come_first_then_outputs_then_sizes(key: str) -> None:
     for parameter in parameters(key):
         if parameter.is_pointer:
             buffer = buffers[parameter.name]
-            assert parameter.type == TYPES[buffer.get("type", "float32")]
-            assert parameter.is_const == (buffer["role"] == "input")
+            assert parameter.type == TYPES[buffer.type]
+            assert parameter.is_const == (buffer.role == "input")
         else:
             assert parameter.type == "int"
 
@@ -99,7 +100,7 @@ def test_offsets_have_64_bits_unless_that_is_the_fault(key: str) -> None:
         r"(\(size_t\))?(?:blockIdx\.x|\brow|\brows) \* (?:vocab|k|spans|TILE)\b", code_of(key)
     )
     assert products or not {"x_row", "x_span"} & set(re.findall(r"\w+", code_of(key)))
-    assert all(products) == ("offsets" not in KERNELS[key].get("breaks", ()))
+    assert all(products) == ("offsets" not in KERNELS[key].breaks)
 
 
 @each_kernel
@@ -107,14 +108,11 @@ def test_tunables_have_a_default_and_an_assertion(key: str) -> None:
     code = code_of(key)
     blocks = dict(re.findall(r"#ifndef (\w+)\n#define \1 (\d+)\s*\n#endif", code))
     assert set(re.findall(r"#define (\w+)", code)) == set(blocks)
-    assert (
-        set(blocks)
-        == set(KERNELS[key]["defines"]["trace"])
-        == set(KERNELS[key]["defines"]["bench"])
-    )
+    for defines in (KERNELS[key].trace_defines, KERNELS[key].bench_defines):
+        assert set(defines) == set(blocks)
     asserted = set(re.findall(r"\w+", " ".join(re.findall(r"static_assert\(([^;]*);", code))))
     missing = set(blocks) - asserted
-    assert not missing or "tunables" in KERNELS[key].get("breaks", ())
+    assert not missing or "tunables" in KERNELS[key].breaks
 
 
 @each_kernel
@@ -150,8 +148,8 @@ def test_head_comment_counts_what_the_catalogue_counts(key: str) -> None:
     loads = re.search(r"^// Accesses\s+(\d+) loads?", text_of(key), re.MULTILINE)
     assert passes
     assert loads
-    assert int(passes[1]) == KERNELS[key]["passes"]
-    first = KERNELS[key]["loads"]
+    assert int(passes[1]) == KERNELS[key].passes
+    first = KERNELS[key].loads
     told = sum(map(int, first.values())) if set(first) == {"a", "b", "c"} else int(first["x"])
     assert int(loads[1]) == told
 
@@ -170,19 +168,20 @@ def test_kernels_are_short_and_narrow(key: str) -> None:
     assert max(map(len, lines)) <= 100
 
 
-@pytest.mark.parametrize("key", [key for key in KERNELS if "mended" in KERNELS[key]])
+@pytest.mark.parametrize("key", [key for key in KERNELS if KERNELS[key].mended])
 def test_fault_has_its_fix_beside_it(key: str) -> None:
-    twin = KERNELS[key]["mended"]
-    assert "mended" not in KERNELS[twin]
-    assert not KERNELS[twin].get("breaks")
-    assert KERNELS[key]["faults"]
-    assert KERNELS[key]["breaks"]
-    same = ("args", "buffers", "truth", "grid", "block", "loads", "stores", "defines")
-    assert [KERNELS[key][field] for field in same] == [KERNELS[twin][field] for field in same]
+    kernel, twin = KERNELS[key], KERNELS[KERNELS[key].mended]
+    assert not twin.mended
+    assert not twin.breaks
+    assert kernel.faults
+    assert kernel.breaks
+    same = "args buffers truth grid block loads stores trace_defines bench_defines"
+    for field in same.split():
+        assert getattr(kernel, field) == getattr(twin, field)
 
 
 def test_zoo_has_eight_faults() -> None:
     zoo = [key for key in KERNELS if key.startswith("zoo_")]
-    faults = [key for key in zoo if "mended" in KERNELS[key]]
+    faults = [key for key in zoo if KERNELS[key].mended]
     assert len(faults) == 8
     assert sorted(zoo) == sorted([*faults, *(f"{key}_fixed" for key in faults)])

@@ -1,32 +1,37 @@
 """What one run of a kernel, or of a sequence of kernels, takes at given sizes.
 
-Reads the catalogue; knows no GPU.
+Knows the catalogue, and no GPU.
 """
 
 from __future__ import annotations
 
-import ast
-import operator
-import tomllib
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Final
 
-import oneread
+from oneread.source.arithmetic import integer
+from oneread.source.catalogue import (
+    Catalogue,
+    KernelEntry,
+    SequenceEntry,
+    SequenceLaunch,
+    read_catalogue,
+)
 from oneread.spec import ShapeError
-
-GALLERY: Final = Path(oneread.__file__).parent / "kernels" / "gallery"
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """The problem: how many rows and columns, and how many of the largest are asked for."""
+class Problem:
+    """How many rows and columns there are, and how many of the largest are asked for."""
 
     rows: int
     vocab: int
     k: int = 4
+
+    def names(self) -> dict[str, int]:
+        """Return the sizes by their names in the catalogue."""
+        return {"rows": self.rows, "vocab": self.vocab, "k": self.k}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Plan:
     """
 
     key: str
-    sizes: Sizes
+    problem: Problem
     steps: tuple[Step, ...]
     shapes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]
@@ -60,125 +65,94 @@ class Plan:
     @property
     def span(self) -> int:
         """Columns that a block takes, where blocks share rows; else the whole row."""
-        return self.steps[0].defines.get("SPAN", self.sizes.vocab)
+        return self.steps[0].defines.get("SPAN", self.problem.vocab)
 
     @property
     def least_bytes(self) -> int:
         """Bytes of its inputs and outputs, each counted once; all types have 4."""
-        return sum(
-            4 * _product(self.shapes[name])
-            for name, role in self.roles.items()
-            if role != "between"
-        )
+        roles = self.roles.items()
+        return sum(4 * math.prod(self.shapes[name]) for name, role in roles if role != "between")
+
+    def named(self, *roles: str) -> list[str]:
+        """Return the buffers with one of these roles."""
+        return [name for name, role in self.roles.items() if role in roles]
+
+    @property
+    def logits(self) -> list[str]:
+        """The inputs that follow from no other."""
+        return [name for name in self.named("input") if name not in self.truths]
 
 
 @cache
-def catalogue() -> dict[str, Any]:
-    """Return the catalogue as it stands in gallery.toml."""
-    return tomllib.loads((GALLERY / "gallery.toml").read_text(encoding="utf-8"))
+def catalogue() -> Catalogue:
+    """Return the package's catalogue, read once."""
+    return read_catalogue()
 
 
 def all_keys() -> list[str]:
     """Return the keys of all kernels, then of all sequences."""
-    return [*catalogue()["kernels"], *catalogue()["sequences"]]
+    return [*catalogue().kernels, *catalogue().sequences]
 
 
 def is_right(key: str) -> bool:
     """Return whether an entry is meant to be right at every shape."""
-    return "mended" not in catalogue()["kernels"].get(key, {})
+    kernel = catalogue().kernels.get(key)
+    return kernel is None or not kernel.mended
 
 
 def source(kernel: str) -> str:
     """Return the text of a kernel."""
-    return (GALLERY / f"{kernel}.cu").read_text(encoding="utf-8")
+    return catalogue().path(kernel).read_text(encoding="utf-8")
 
 
 def defines(key: str, use: str) -> dict[str, int]:
     """Return the defines of an entry for ``trace`` or ``bench``."""
     found: dict[str, int] = {}
     for launch in _launches(key):
-        found |= catalogue()["kernels"][launch["kernel"]]["defines"][use]
+        kernel = catalogue().kernels[launch.kernel]
+        found |= kernel.trace_defines if use == "trace" else kernel.bench_defines
     return found
 
 
-def plan(key: str, sizes: Sizes, macros: Mapping[str, int]) -> Plan:
-    """Return what an entry takes at these sizes, with these defines.
+def plan(key: str, problem: Problem, macros: Mapping[str, int]) -> Plan:
+    """Return what an entry takes for a problem, with these defines.
 
     Raises
     ------
     ShapeError
         When a limit of the catalogue is passed.
     """
-    kernels = catalogue()["kernels"]
-    entry = kernels.get(key) or catalogue()["sequences"][key]
-    names = {"rows": sizes.rows, "vocab": sizes.vocab, "k": sizes.k}
-    steps = []
-    for launch in _launches(key):
-        kernel = kernels[launch["kernel"]]
-        known = {m: macros[m] for m in kernel["defines"]["trace"] if m in macros}
-        scope = names | known
-        for name, limit in kernel.get("limits", {}).items():
-            if names[name] > number(limit, scope):
-                raise ShapeError(f"{key} takes {name} up to {limit}; got {names[name]}")
-        bound: dict[str, str] = launch["buffers"]
-        arguments = [names[a] if a in names else bound.get(a, a) for a in kernel["args"]]
-        grid, block, shared = (
-            number(kernel[field], scope) for field in ("grid", "block", "shared_bytes")
-        )
-        steps.append(Step(launch["kernel"], known, grid, block, shared, tuple(arguments)))
-    scope = names | dict(macros)
-    buffers = {buffer["name"]: buffer for buffer in entry["buffers"]}
+    entry = _entry(key)
+    scope = problem.names() | dict(macros)
     return Plan(
         key,
-        sizes,
-        tuple(steps),
-        {n: tuple(number(side, scope) for side in b["shape"]) for n, b in buffers.items()},
-        {n: b.get("type", "float32") for n, b in buffers.items()},
-        {n: b["role"] for n, b in buffers.items()},
-        dict(entry["truth"]),
+        problem,
+        tuple(_step(launch, problem, macros) for launch in _launches(key)),
+        {b.name: tuple(integer(side, scope) for side in b.shape) for b in entry.buffers},
+        {b.name: b.type for b in entry.buffers},
+        {b.name: b.role for b in entry.buffers},
+        dict(entry.truth),
     )
 
 
-def _launches(key: str) -> list[dict[str, Any]]:
-    sequence: dict[str, Any] | None = catalogue()["sequences"].get(key)
-    return [{"kernel": key, "buffers": {}}] if sequence is None else sequence["launches"]
+def _step(launch: SequenceLaunch, problem: Problem, macros: Mapping[str, int]) -> Step:
+    kernel = catalogue().kernels[launch.kernel]
+    names = problem.names()
+    known = {macro: macros[macro] for macro in kernel.trace_defines if macro in macros}
+    for name, limit in kernel.limits.items():
+        if names[name] > integer(limit, names | known):
+            raise ShapeError(f"{kernel.key} takes {name} up to {limit}; got {names[name]}")
+    sizes = kernel.sizes(names | known)
+    arguments = [names[a] if a in names else launch.buffers[a] for a in kernel.args]
+    return Step(kernel.key, known, sizes.grid, sizes.block, sizes.shared_bytes, tuple(arguments))
 
 
-_OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_FUNCTIONS: Final[dict[str, Callable[..., int]]] = {
-    "min": min,
-    "max": max,
-    "ceil_div": lambda a, b: -(-a // b),
-    "log2": lambda a: a.bit_length() - 1,
-}
+def _entry(key: str) -> KernelEntry | SequenceEntry:
+    return catalogue().kernels.get(key) or catalogue().sequences[key]
 
 
-def number(text: str, names: Mapping[str, int]) -> int:
-    """Return the value of an integer expression of the catalogue."""
-    return _value(ast.parse(text, mode="eval").body, names)
-
-
-def _value(node: ast.expr, names: Mapping[str, int]) -> int:
-    match node:
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.Name(id=name) if name in names:
-            return names[name]
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
-        case ast.Call(func=ast.Name(id=name), args=args) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*(_value(arg, names) for arg in args))
-    raise ShapeError(f"{ast.unparse(node)!r} is no integer expression of {', '.join(names)}")
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    result = 1
-    for side in shape:
-        result *= side
-    return result
+def _launches(key: str) -> tuple[SequenceLaunch, ...]:
+    entry = _entry(key)
+    if isinstance(entry, SequenceEntry):
+        return entry.launches
+    return (SequenceLaunch(key, {buffer.name: buffer.name for buffer in entry.buffers}),)

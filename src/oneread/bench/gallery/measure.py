@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oneread.bench.gallery import entries, truth
-from oneread.bench.gallery.entries import Sizes
+from oneread.bench.gallery.entries import Problem
 from oneread.bench.gallery.runner import Loaded, Runner
 from oneread.testing import FAMILIES
 
@@ -84,20 +84,19 @@ def _verdicts(
     runner: Runner, key: str, family: str, vocab: int, macros: dict[str, int]
 ) -> Iterator[tuple[str, truth.Verdict]]:
     rows, columns = FAMILIES[family](ROWS, vocab).shape  # some families shorten the rows
-    plan = entries.plan(key, Sizes(rows, columns, min(4, columns)), macros)
+    plan = entries.plan(key, Problem(rows, columns, min(4, columns)), macros)
     given = truth.inputs(plan, family)
     with runner.loaded(plan, given) as loaded:
         got = runner.run(loaded)
-    known = given | {name: got[name] for name, role in plan.roles.items() if role == "between"}
-    for name, role in plan.roles.items():
-        if role == "output":
-            yield name, truth.judge(plan, name, got[name], known)
+    known = given | {name: got[name] for name in plan.named("between")}
+    for name in plan.named("output"):
+        yield name, truth.judge(plan, name, got[name], known)
 
 
 def outputs(runner: Runner, key: str, rows: int, vocab: int) -> Record:
     """Return what the outputs hold for normal logits, as base64 of their little-endian bytes."""
     macros = entries.defines(key, "trace")
-    plan = entries.plan(key, Sizes(rows, vocab), macros)
+    plan = entries.plan(key, Problem(rows, vocab), macros)
     with runner.loaded(plan, truth.inputs(plan, "normal")) as loaded:
         got = runner.run(loaded)
     return {
@@ -106,7 +105,7 @@ def outputs(runner: Runner, key: str, rows: int, vocab: int) -> Record:
         "defines": macros,
         "rows": rows,
         "vocab": vocab,
-        "k": plan.sizes.k,
+        "k": plan.problem.k,
         "family": "normal",
         "outputs": {n: base64.b64encode(a.tobytes()).decode() for n, a in got.items()},
     }
@@ -125,7 +124,7 @@ def soak(
 ) -> Record:
     """Return how many rows of repeated launches are wrong, and whether launches differ."""
     macros = {"TILE": tile}
-    plan = entries.plan(key, Sizes(*x.shape), macros)
+    plan = entries.plan(key, Problem(*x.shape), macros)
     wrong, first, differing = [], None, 0
     with runner.loaded(plan, {"x": x}) as loaded:
         for _ in range(launches):
@@ -156,9 +155,8 @@ def timing(
 ) -> Record:
     """Return how long an entry takes on logits of a shape, and its rate beside a copy's."""
     rows, vocab = SHAPES[shape]
-    plan = entries.plan(key, Sizes(rows, vocab, 8), entries.defines(key, "bench"))
-    free = [n for n, role in plan.roles.items() if role == "input" and n not in plan.truths]
-    given = truth.completed(plan, dict.fromkeys(free, x))
+    plan = entries.plan(key, Problem(rows, vocab, 8), entries.defines(key, "bench"))
+    given = truth.completed(plan, dict.fromkeys(plan.logits, x))
     with runner.loaded(plan, given) as loaded:
         taken = _seconds(runner, loaded, budget_s)
     median = statistics.median(taken)
@@ -169,7 +167,7 @@ def timing(
         "shape": shape,
         "rows": rows,
         "vocab": vocab,
-        "k": plan.sizes.k,
+        "k": plan.problem.k,
         "defines": entries.defines(key, "bench"),
         "n": len(taken),
         "median_us": median * 1e6,

@@ -70,11 +70,8 @@ class Runner:
     def run(self, loaded: Loaded) -> dict[str, NDArray[Any]]:
         """Launch a plan and return what all but its inputs hold then."""
         self.gpu.launch(loaded.launches)
-        return {
-            name: self.gpu.get(memory)
-            for name, memory in loaded.memory.items()
-            if loaded.plan.roles[name] != "input"
-        }
+        written = loaded.plan.named("between", "output")
+        return {name: self.gpu.get(loaded.memory[name]) for name in written}
 
     def _launch(self, step: Step, memory: dict[str, Memory]) -> Launch:
         arguments = tuple(

@@ -32,18 +32,16 @@ class Verdict(NamedTuple):
 
 def inputs(plan: Plan, family: str, seed: int = 0) -> dict[str, NDArray[Any]]:
     """Return what to put into the input buffers: logits of a family, and what follows from them."""
-    free = [n for n, role in plan.roles.items() if role == "input" and n not in plan.truths]
-    sizes = plan.sizes.rows, plan.sizes.vocab
-    return completed(
-        plan, {n: FAMILIES[family](*sizes, "float32", seed + i) for i, n in enumerate(free)}
-    )
+    sizes = plan.problem.rows, plan.problem.vocab
+    draws = {n: FAMILIES[family](*sizes, "float32", seed + i) for i, n in enumerate(plan.logits)}
+    return completed(plan, draws)
 
 
 def completed(plan: Plan, given: Arrays) -> dict[str, NDArray[Any]]:
     """Return logits together with the inputs that follow from them."""
     made = dict(given)
-    for name, role in plan.roles.items():
-        if role == "input" and name in plan.truths:
+    for name in plan.named("input"):
+        if name in plan.truths:
             with np.errstate(all="ignore"):
                 made[name] = _TRUTHS[plan.truths[name]](made, plan).astype(np.float32)
     return made
@@ -106,7 +104,7 @@ def _naive_softmax(given: Arrays, _: Plan) -> Numbers:
 
 def _top_probabilities(given: Arrays, plan: Plan) -> Numbers:
     y = _softmax(given, plan)
-    return np.take_along_axis(y, reference.top_k(given["x"], plan.sizes.k).indices, axis=-1)
+    return np.take_along_axis(y, reference.top_k(given["x"], plan.problem.k).indices, axis=-1)
 
 
 def _probabilities(given: Arrays) -> Numbers:
@@ -114,7 +112,7 @@ def _probabilities(given: Arrays) -> Numbers:
 
 
 def _spans(given: Arrays, plan: Plan) -> list[NDArray[Any]]:
-    return np.split(given["x"], range(plan.span, plan.sizes.vocab, plan.span), axis=-1)
+    return np.split(given["x"], range(plan.span, plan.problem.vocab, plan.span), axis=-1)
 
 
 def _span_maximum(given: Arrays, plan: Plan) -> Numbers:
@@ -145,10 +143,10 @@ _TRUTHS: Final[dict[str, Callable[[Arrays, Plan], Numbers]]] = {
 }
 _EXACT: Final[dict[str, Callable[[Arrays, Plan], NDArray[Any]]]] = {
     "top_columns": lambda given, plan: np.asarray(
-        reference.top_k(_ranked(given), plan.sizes.k).indices, np.int32
+        reference.top_k(_ranked(given), plan.problem.k).indices, np.int32
     ),
     "top_values": lambda given, plan: np.take_along_axis(
-        given["x"], reference.top_k(given["x"], plan.sizes.k).indices, axis=-1
+        given["x"], reference.top_k(given["x"], plan.problem.k).indices, axis=-1
     ),
     "relu": lambda given, _: np.where(given["x"] > 0, given["x"], np.float32(0)),
     "multiply_add": lambda given, _: given["a"] * given["b"] + given["c"],
