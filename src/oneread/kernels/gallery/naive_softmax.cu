@@ -3,7 +3,7 @@
 // Algorithm  Milakov & Gimelshein (2018), Algorithm 1
 // Passes     2: the sum (lines 1-4), the quotients (lines 5-7)
 // Accesses   2 loads of x and 1 store of y an element
-// Budget     32 registers, 4 TILE bytes of shared memory
+// Budget     56 registers, 4 TILE bytes of shared memory
 // Launch     rows blocks of TILE threads
 // Limits     exp(x) overflows from x = 88.73 on, and then the row is NaN: hence Algorithms 2 and 3
 

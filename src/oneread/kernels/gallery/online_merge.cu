@@ -3,7 +3,7 @@
 // Algorithm  Milakov & Gimelshein (2018), equation 4 over the spans, Algorithm 3, lines 7-9
 // Passes     1
 // Accesses   1 load of x and 1 store of y an element; each block of a row loads its m and d all
-// Budget     32 registers, 8 TILE bytes of shared memory
+// Budget     56 registers, 8 TILE bytes of shared memory
 // Launch     rows * ceil(vocab / SPAN) blocks of TILE threads, SPAN that of online_partials
 
 #include <math.h>

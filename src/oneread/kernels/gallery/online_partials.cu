@@ -3,7 +3,7 @@
 // Algorithm  Milakov & Gimelshein (2018), Algorithm 3, lines 1-6, a span a block; section 3.1
 // Passes     1
 // Accesses   1 load of x an element, 1 store of m and d a span
-// Budget     32 registers, 8 TILE bytes of shared memory
+// Budget     56 registers, 8 TILE bytes of shared memory
 // Launch     rows * ceil(vocab / SPAN) blocks of TILE threads; online_merge follows
 
 #include <math.h>

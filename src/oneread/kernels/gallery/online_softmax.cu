@@ -3,7 +3,7 @@
 // Algorithm  Milakov & Gimelshein (2018), Algorithm 3; lanes are merged by equation 4
 // Passes     2: maximum and sum (lines 1-6), the quotients (lines 7-9)
 // Accesses   2 loads of x and 1 store of y an element
-// Budget     32 registers, 8 TILE bytes of shared memory
+// Budget     56 registers, 8 TILE bytes of shared memory
 // Launch     rows blocks of TILE threads
 
 #include <math.h>

@@ -5,7 +5,7 @@
 //            number to subtract, 64-bit row offsets, checks of TILE
 // Passes     2
 // Accesses   2 loads of x and 1 store of y an element
-// Budget     32 registers, 8 TILE + 8 bytes of shared memory
+// Budget     56 registers, 8 TILE + 8 bytes of shared memory
 // Launch     rows blocks of TILE threads
 // Limits     two trees a tile are more work than they save: online_softmax_lane needs one a row
 

@@ -4,7 +4,7 @@
 //            page's structure. online_softmax_tiled is the same, corrected
 // Passes     2
 // Accesses   2 loads of x and 1 store of y an element, where TILE divides vocab
-// Budget     32 registers, 8 TILE + 8 bytes of shared memory
+// Budget     56 registers, 8 TILE + 8 bytes of shared memory
 // Launch     rows blocks of exactly TILE threads: nothing checks that
 // Faults     every lane reads scratch[0], the tile's maximum, while lane 0 may store the first
 //            exponential there; the last tile reads past the row; a first tile of -inf makes the

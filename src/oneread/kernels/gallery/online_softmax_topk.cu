@@ -4,7 +4,7 @@
 //            by equation 4, the top k in k rounds, each of which takes the best that is left
 // Passes     1
 // Accesses   1 load of x an element, 1 store a result
-// Budget     48 registers, 16 TILE bytes of shared memory, 8 K_MAX bytes a thread of local memory
+// Budget     32 registers, 16 TILE bytes of shared memory, 8 K_MAX bytes a thread of local memory
 // Launch     rows blocks of TILE threads
 // Limits     1 <= k <= min(vocab, K_MAX)
 

@@ -3,7 +3,7 @@
 // Algorithm  Milakov & Gimelshein (2018), Algorithm 3 four columns at a time, equation 4 by lanes
 // Passes     2
 // Accesses   2 loads of x and 1 store of y an element, 16 bytes at a time between the ends
-// Budget     40 registers, no shared memory, no barrier
+// Budget     56 registers, no shared memory, no barrier
 // Launch     ceil(rows / WARPS) blocks of 32 WARPS threads; x and y begin at multiples of 16 bytes
 
 #include <math.h>

@@ -4,7 +4,7 @@
 //            structure of the SASS note's second kernel
 // Passes     1 over x
 // Accesses   1 load of x and 1 store of y an element, 1 exponential a column
-// Budget     32 registers, 4 vocab + 4 TILE bytes of shared memory
+// Budget     56 registers, 4 vocab + 4 TILE bytes of shared memory
 // Launch     rows blocks of TILE threads, 4 vocab bytes of dynamic shared memory
 // Limits     vocab <= 11000, so that all fits in 48 KB
 

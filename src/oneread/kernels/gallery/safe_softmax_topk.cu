@@ -4,7 +4,7 @@
 //            Algorithm 4, lines 8-15, in the pass that sums
 // Passes     2: the maximum; the sum and the top k
 // Accesses   2 loads of x an element, 1 store a result
-// Budget     48 registers, 12 TILE bytes of shared memory, 8 K_MAX bytes a thread of local memory
+// Budget     56 registers, 12 TILE bytes of shared memory, 8 K_MAX bytes a thread of local memory
 // Launch     rows blocks of TILE threads
 // Limits     1 <= k <= min(vocab, K_MAX)
 

@@ -4,7 +4,7 @@
 //            then k rounds, each of which takes the best of what the lanes have left
 // Passes     1
 // Accesses   1 load of x an element, 1 store a result
-// Budget     48 registers, 8 TILE bytes of shared memory, 8 K_MAX bytes a thread of local memory
+// Budget     32 registers, 8 TILE bytes of shared memory, 8 K_MAX bytes a thread of local memory
 // Launch     rows blocks of TILE threads
 // Limits     1 <= k <= min(vocab, K_MAX)
 

@@ -3,7 +3,7 @@
 // Algorithm  Milakov & Gimelshein (2018), Algorithm 2
 // Passes     3
 // Accesses   3 loads of x and 1 store of y an element
-// Budget     32 registers, 4 TILE bytes of shared memory
+// Budget     56 registers, 4 TILE bytes of shared memory
 // Launch     rows blocks of TILE threads
 // Fault zoo  one thing is wrong here; docs/fault-zoo.md leads to it
 
