@@ -20,7 +20,9 @@ TREE = """
 def traced(body: str, head: str = HEAD, rows: int = 1, vocab: int = 64, **case: Any) -> Run:
     case.setdefault("block", 32)
     case.setdefault("truth", {})
-    return run(f"{head}\n{body}\n}}\n", rows=rows, vocab=vocab, **case)
+    outcome = run(f"{head}\n{body}\n}}\n", rows=rows, vocab=vocab, **case)
+    assert all(map(str, outcome.faults)), "every fault has its words"
+    return outcome
 
 
 def found(run_: Run, *severities: str) -> set[str]:
@@ -288,6 +290,13 @@ def test_equal_values_stored_twice_are_a_note() -> None:
     outcome = traced(body, vocab=64, block=64)
     assert found(outcome) == set()
     assert "race-same-value" in found(outcome, "note")
+
+
+def test_equal_values_of_two_statements_are_a_warning_of_luck() -> None:
+    body = "__shared__ int a; if (threadIdx.x < 32)\na = 1;\nelse\na = 1;\n__syncthreads();"
+    (fault,) = traced(body + "y[threadIdx.x] = a;", block=64).having("race-warps")
+    assert fault.severity == "warning"
+    assert (fault.with_line, fault.line) == (3, 5)
 
 
 def test_atomics_do_not_race_with_each_other_but_with_a_plain_read() -> None:

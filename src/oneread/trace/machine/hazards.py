@@ -160,7 +160,11 @@ class Hazards:
         return races
 
     def order(self, access: Access) -> None:
-        """Let an atomic publish what its warp has fenced, and see what others published there."""
+        """Let an atomic publish what its warp has fenced, and see what others published there.
+
+        What one warp has seen counts for its whole block at once, though the others need a barrier
+        to see it: whether they had one is not checked.
+        """
         block = access.warp.block
         for cell in access.cells:
             known = self._released.setdefault((access.buffer.base, cell), {})

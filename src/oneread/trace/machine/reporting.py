@@ -49,7 +49,7 @@ class Reporter:
         """
         named = {name: more.pop(name, None) for name in ("buffer", "index", "with_line", "repair")}
         severity = more.pop("severity", None) or CATALOGUE[identifier].severity
-        key = (identifier, site.line, site.column, named["with_line"], named["buffer"])
+        key = (identifier, severity, site.line, site.column, named["with_line"], named["buffer"])
         self.faults.add(
             key,
             lambda: Fault(
@@ -73,9 +73,13 @@ class Reporter:
 
     def _race(self, race: Race) -> None:
         before, after = race.before, race.after
-        identifier = _SCOPES.get(race.scope, "race-lanes")
+        identifier, severity = _SCOPES.get(race.scope, "race-lanes"), None
         if race.same_value:
-            identifier = "race-same-value"
+            # One statement that many threads execute alike is a habit; two are hidden by luck.
+            if before.site is after.site:
+                identifier = "race-same-value"
+            elif identifier != "race-warp":
+                severity = "warning"
         repair = None
         if identifier in _BARRIERS:
             start = _first_of(race).statement
@@ -92,6 +96,7 @@ class Reporter:
             buffer=after.buffer.name,
             index=element(after.buffer, race.cell),
             repair=repair,
+            severity=severity,
             hazard=race.hazard,
             first_thread=before.thread(first),
             thread=after.thread(second),
