@@ -19,6 +19,8 @@ PACKAGE = ROOT / "src" / "oneread"
 ALLOWED = {
     "spec": set(),
     "kernels": set(),
+    "source": set(),
+    "trace": set(),
     "runtime": {"numpy"},
     "reference": {"numpy"},
     "backends": {"numpy", "ml_dtypes", "torch"},
