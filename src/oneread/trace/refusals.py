@@ -133,12 +133,12 @@ REFUSALS: Final = (
     Refusal(
         "the CUDA runtime", "call it from the host", words="cudaMalloc", code="cudaMalloc(0, 4);"
     ),
-    Refusal("a lambda", "write a __device__ function", code="auto f = [](int a) { return a; };"),
+    Refusal("a lambda", "write a __device__ function", code="auto f = [&] { return vocab; };"),
     Refusal("a kernel launch", "launch from the command line", code="other<<<1, 32>>>(y);"),
     Refusal(
         "a pointer to a function or array", "use a plain pointer", code="float (*f)(float) = 0;"
     ),
-    Refusal("a call through a pointer", "call by name", code="y[0](1);"),
+    Refusal("a call through a pointer", "call by name", code="(y + 1)(2);"),
     Refusal("a member function", "write a __device__ function", code="float4 v; v.norm();"),
     Refusal("a label", "use loops and conditions", code="end: y[0] = 1;"),
     Refusal("a scoped enumeration", "use a plain enum", code="enum class E { A };"),

@@ -23,6 +23,35 @@ def load(code: str, outside: str = "", kernel: str = "") -> tree.Program:
 def show(node: tree.Expr) -> str:
     """Return an expression in brackets, with the type of each conversion and literal."""
     match node:
+        case tree.Assign(target=target, value=value):
+            return f"{show(target)} = {show(value)}"
+        case tree.Update():
+            when = "post" if node.postfix else "pre"
+            operator = f"{node.operator}={node.compute}/{when}"
+            return f"{show(node.target)} {operator} {show(node.value)}"
+        case tree.Call(function=function, arguments=arguments):
+            return f"{function.name}({', '.join(map(show, arguments))})"
+        case tree.BuiltinCall(builtin=builtin, arguments=arguments):
+            return f"{builtin.name}({', '.join(map(show, arguments))})"
+        case tree.Construct(values=values) | tree.ArrayValue(values=values):
+            return f"{node.type}{{{', '.join(map(show, values))}}}"
+        case tree.Unary(operator=operator, value=value):
+            return f"({operator} {show(value)})"
+        case tree.Binary() | tree.Logical():
+            return f"({show(node.left)} {node.operator} {show(node.right)})"
+        case tree.Conditional():
+            return f"({show(node.condition)} ? {show(node.then)} : {show(node.otherwise)})"
+        case tree.Comma(left=left, right=right):
+            return f"({show(left)}, {show(right)})"
+        case tree.PointerAdd(pointer=pointer, index=index):
+            return f"({show(pointer)} ptr+ {show(index)})"
+        case tree.PointerDifference(left=left, right=right):
+            return f"({show(left)} ptr- {show(right)})"
+    return show_operand(node)
+
+
+def show_operand(node: tree.Expr) -> str:
+    match node:
         case tree.Literal(value=value):
             return f"{value}:{node.type}"
         case tree.VariableRef(variable=variable):
@@ -47,30 +76,6 @@ def show(node: tree.Expr) -> str:
             return f"&{show(place)}"
         case tree.Temporary(value=value):
             return f"(temporary {show(value)})"
-        case tree.Unary(operator=operator, value=value):
-            return f"({operator} {show(value)})"
-        case tree.Binary() | tree.Logical():
-            return f"({show(node.left)} {node.operator} {show(node.right)})"
-        case tree.Conditional():
-            return f"({show(node.condition)} ? {show(node.then)} : {show(node.otherwise)})"
-        case tree.Comma(left=left, right=right):
-            return f"({show(left)}, {show(right)})"
-        case tree.PointerAdd(pointer=pointer, index=index):
-            return f"({show(pointer)} ptr+ {show(index)})"
-        case tree.PointerDifference(left=left, right=right):
-            return f"({show(left)} ptr- {show(right)})"
-        case tree.Assign(target=target, value=value):
-            return f"{show(target)} = {show(value)}"
-        case tree.Update():
-            when = "post" if node.postfix else "pre"
-            operator = f"{node.operator}={node.compute}/{when}"
-            return f"{show(node.target)} {operator} {show(node.value)}"
-        case tree.Call(function=function, arguments=arguments):
-            return f"{function.name}({', '.join(map(show, arguments))})"
-        case tree.BuiltinCall(builtin=builtin, arguments=arguments):
-            return f"{builtin.name}({', '.join(map(show, arguments))})"
-        case tree.Construct(values=values) | tree.ArrayValue(values=values):
-            return f"{node.type}{{{', '.join(map(show, values))}}}"
     raise AssertionError(node)
 
 

@@ -11,18 +11,15 @@ from typing import Final
 
 from oneread.source.text import Position
 from oneread.trace import tree
-from oneread.trace.builtins import FLOAT_LIMITS, FUNCTIONS, GEOMETRY
-from oneread.trace.front import literals, nodes, syntax
+from oneread.trace.builtins import FUNCTIONS, GEOMETRY
+from oneread.trace.front import nodes, syntax
+from oneread.trace.front.check_literals import LiteralChecker
 from oneread.trace.front.names import Bound, Constant, Lost, Named
 from oneread.trace.front.report import Refused, guess
-from oneread.trace.front.typing import TypeChecker
 from oneread.trace.types import (
     BOOL,
-    CHAR,
-    FLOAT,
     INT,
     PTRDIFF_T,
-    SIZE_T,
     UINT,
     VOID,
     Array,
@@ -38,7 +35,7 @@ from oneread.trace.types import (
 _OF_INTEGERS: Final = frozenset({"%", "&", "|", "^", "<<", ">>"})
 
 
-class ExpressionChecker(TypeChecker):
+class ExpressionChecker(LiteralChecker):
     """Checks expressions in the scopes of one function or of the file."""
 
     @abstractmethod
@@ -93,18 +90,6 @@ class ExpressionChecker(TypeChecker):
                 return self.character(node)
         raise self.report.error("braces-here", node.position)
 
-    def number(self, node: syntax.Number) -> tree.Expr:
-        found = literals.number(node.text)
-        if found is None:
-            raise self.report.error("number", node.position, text=node.text)
-        return nodes.literal(node.position, *found)
-
-    def character(self, node: syntax.Character) -> tree.Expr:
-        value = literals.character(node.text)
-        if value is None:
-            raise self.report.error("character", node.position, text=node.text)
-        return nodes.literal(node.position, CHAR, value)
-
     def name(self, node: syntax.Name) -> tree.Expr:
         name, where = node.name, node.position
         meaning = self.names.find(name)
@@ -142,25 +127,6 @@ class ExpressionChecker(TypeChecker):
         close = guess(name, known)
         hint = "did-you-mean" if close else "unknown-hint"
         return self.report.error("unknown", where, hint, name=name, guess=close)
-
-    def limit(self, node: syntax.Limit) -> tree.Expr:
-        kind = self.type_id(node.type)
-        where = node.position
-        if kind is FLOAT and node.member in FLOAT_LIMITS:
-            return nodes.literal(where, FLOAT, FLOAT_LIMITS[node.member])
-        if isinstance(kind, Scalar) and kind.kind != "float":
-            limits = {"max": kind.highest, "min": kind.lowest, "lowest": kind.lowest}
-            if node.member in limits:
-                return nodes.literal(where, kind, limits[node.member])
-        raise self.report.error("limit", where, type=str(kind), member=node.member)
-
-    def size_of(self, node: syntax.SizeOf) -> tree.Expr:
-        of = node.of
-        kind = self.type_id(of) if isinstance(of, syntax.TypeId) else self.checked(of).type
-        if isinstance(kind, Void) or (isinstance(kind, Array) and kind.length is None):
-            raise self.report.error("size-unknown", node.position, type=str(kind))
-        size = kind.size if node.operator == "sizeof" else kind.align
-        return nodes.literal(node.position, SIZE_T, size)
 
     def subscript(self, node: syntax.Subscript) -> tree.Expr:
         base, index = self.value(node.base), self.value(node.index)

@@ -45,6 +45,7 @@ BINDS: Final = {
 }  # fmt: skip
 
 _PREFIXES: Final = frozenset({"-", "+", "!", "~", "*", "&", "++", "--"})
+_SIZES: Final = frozenset({"sizeof", "alignof"})
 _CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _Made = TypeVar("_Made", bound=Expr)
 
@@ -105,11 +106,15 @@ class ExpressionParser(SpecifierParser):
                 kind = self.type_id()
                 self.expect(")", opening)
                 signs.append((opening, kind))
+            elif token.text in _SIZES and not (self.ahead().text == "(" and self.begins_type(2)):
+                signs.append(self.next())
             else:
                 break
         value = self.postfix()
         for sign in reversed(signs):
-            if isinstance(sign, Token):
+            if isinstance(sign, Token) and sign.text in _SIZES:
+                value = self.made(SizeOf(sign.position, sign.text, value), value)
+            elif isinstance(sign, Token):
                 value = self.made(Prefix(sign.position, sign.text, value), value)
             else:
                 value = self.made(Cast(sign[0].position, "", sign[1], value), value)
@@ -214,7 +219,7 @@ class ExpressionParser(SpecifierParser):
         token = self.token
         if token.text in _CASTS:
             return self.cast()
-        if token.text in ("sizeof", "alignof"):
+        if token.text in _SIZES:
             return self.size_of()
         if token.text in REFUSED_WORDS:
             raise self.refused(token)
@@ -240,14 +245,12 @@ class ExpressionParser(SpecifierParser):
         return self.made(Cast(form.position, form.text, kind, value), value)
 
     def size_of(self) -> Expr:
+        """Parse ``sizeof(T)``."""
         token = self.next()
-        if self.sees("(") and self.begins_type(1):
-            opening = self.next()
-            kind = self.type_id()
-            self.expect(")", opening)
-            return SizeOf(token.position, token.text, kind)
-        value = self.unary()
-        return self.made(SizeOf(token.position, token.text, value), value)
+        opening = self.expect("(")
+        kind = self.type_id()
+        self.expect(")", opening)
+        return SizeOf(token.position, token.text, kind)
 
     def make(self) -> Expr:
         """Parse ``T(a)`` or ``T{a, b}``."""
