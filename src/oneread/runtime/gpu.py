@@ -149,14 +149,17 @@ class Gpu:
         for i in range(repeats):
             put(builder, i)
         graph = builder.end_building().complete()
-        options = self._cuda.EventOptions(timing_enabled=True)
+        start, stop = self._do("cuEventCreate", 0), self._do("cuEventCreate", 0)
         taken = []
         for _ in range(rounds + 1):
-            start = self.stream.record(options=options)
+            self._do("cuEventRecord", start, self.stream.handle)
             graph.launch(self.stream)
-            stop = self.stream.record(options=options)
-            stop.sync()
-            taken.append((stop - start) / 1e3 / repeats)  # events count in milliseconds
+            self._do("cuEventRecord", stop, self.stream.handle)
+            self._do("cuEventSynchronize", stop)
+            milliseconds = self._do("cuEventElapsedTime", start, stop)
+            taken.append(milliseconds / 1e3 / repeats)
+        self._do("cuEventDestroy", start)
+        self._do("cuEventDestroy", stop)
         return taken[1:]
 
     def _do(self, name: str, *arguments: Any) -> Any:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -178,18 +180,18 @@ def _last_words(text: str) -> str:
 
 def _run(command: Sequence[str], timeout_s: float) -> tuple[bool, str]:
     """Return whether a program ended by itself without an error of its own, and what it said."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # the tools start the program as their child: all end together
+    )
     try:
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        said = error.stdout or ""
-        text = said if isinstance(said, str) else said.decode(errors="replace")
-        return False, f"{text}\ngiven up after {timeout_s:.0f} s"
-    return done.returncode == 0, done.stdout
+        said, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        said, _ = process.communicate()
+        return False, f"{said}\ngiven up after {timeout_s:.0f} s"
+    return process.returncode == 0, said
