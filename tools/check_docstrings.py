@@ -48,7 +48,8 @@ def public() -> Iterator[tuple[str, dict[str, str]]]:
                 continue
             seen.add(id(thing))
             if inspect.isfunction(thing):
-                yield f"{module_name}.{name}", {}
+                # by its home: oneread.kernels is a function, and a folder of sources
+                yield f"{thing.__module__}.{name}", {}
             elif inspect.isclass(thing):
                 yield f"{module_name}.{name}", IN_CLASSES
                 for method in methods(thing):

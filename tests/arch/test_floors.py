@@ -19,7 +19,9 @@ PACKAGE = ROOT / "src" / "oneread"
 ALLOWED = {
     "spec": set(),
     "kernels": set(),
-    "runtime": {"numpy"},
+    "source": set(),
+    "trace": set(),
+    "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
     "backends": {"numpy", "ml_dtypes", "torch"},
     "ops": {"numpy"},

@@ -40,6 +40,11 @@ def test_spec_loads_the_standard_library_only() -> None:
     assert added - set(sys.stdlib_module_names) == {"oneread"}
 
 
+def test_tracer_loads_the_standard_library_only() -> None:
+    added = loaded_by("import oneread.trace, oneread.source")
+    assert added - set(sys.stdlib_module_names) == {"oneread"}
+
+
 def test_every_public_name_resolves() -> None:
     code = "import oneread\nfor name in oneread.__all__: getattr(oneread, name)\nprint('all')"
     assert run(code) == "all\n"

@@ -1,0 +1,46 @@
+// Safe softmax whose two reductions share their scratch.
+//
+// Algorithm  Milakov & Gimelshein (2018), Algorithm 2
+// Passes     3
+// Accesses   3 loads of x and 1 store of y an element
+// Budget     56 registers, 4 TILE bytes of shared memory
+// Launch     rows blocks of TILE threads
+// Fault zoo  one thing is wrong here; docs/fault-zoo.md leads to it
+
+#include <math.h>
+
+#ifndef TILE
+#define TILE 128  // lanes of a block
+#endif
+static_assert(TILE >= 1 && TILE <= 1024 && (TILE & (TILE - 1)) == 0,
+              "halving reaches every lane only if TILE is a power of two");
+
+extern "C" __global__ void __launch_bounds__(TILE)
+zoo_reused_scratch(const float* x, float* y, int vocab) {
+    __shared__ float scratch[TILE];
+    const int lane = threadIdx.x;
+    const float* x_row = x + (size_t)blockIdx.x * vocab;
+    float* y_row = y + (size_t)blockIdx.x * vocab;
+
+    float m_lane = -INFINITY;
+    for (int i = lane; i < vocab; i += TILE) m_lane = fmaxf(m_lane, x_row[i]);
+    scratch[lane] = m_lane;
+    __syncthreads();  // wrote: each lane its own; reads: lane < s, two of them
+    for (int s = TILE / 2; s > 0; s /= 2) {
+        if (lane < s) scratch[lane] = fmaxf(scratch[lane], scratch[lane + s]);
+        __syncthreads();  // wrote: lane < s; reads: half of those, at the end all, scratch[0]
+    }
+    const float m = scratch[0];
+
+    float d_lane = 0.0f;
+    for (int i = lane; i < vocab; i += TILE) d_lane += expf(x_row[i] - m);
+    scratch[lane] = d_lane;
+    __syncthreads();  // wrote: each lane its own; reads: lane < s, two of them
+    for (int s = TILE / 2; s > 0; s /= 2) {
+        if (lane < s) scratch[lane] += scratch[lane + s];
+        __syncthreads();  // wrote: lane < s; reads: half of those, at the end all, scratch[0]
+    }
+    const float d = scratch[0];
+
+    for (int i = lane; i < vocab; i += TILE) y_row[i] = expf(x_row[i] - m) / d;
+}

@@ -1,0 +1,208 @@
+"""CUDA C compiled to machine code by NVRTC: needs no GPU, no driver and no CUDA toolkit.
+
+Knows no kernel and no array library. The library is loaded by `ctypes` when the first kernel is
+compiled, from NVIDIA's Python packages or from where the system finds it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from oneread.spec import BackendUnavailableError, KernelCompileError
+
+__all__ = [
+    "HEADERS",
+    "TARGETS",
+    "Cubin",
+    "available",
+    "compile_cubin",
+    "supported_targets",
+    "version",
+]
+
+#: What every kernel is compiled for: Turing, Ampere, Ada, Hopper, Blackwell.
+TARGETS: Final = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+
+#: NVRTC has the functions of these headers, but neither the files nor their constants.
+HEADERS: Final = {
+    "math.h": (
+        "#pragma once\n"
+        "#define INFINITY __int_as_float(0x7f800000)\n"
+        "#define NAN __int_as_float(0x7fffffff)\n"
+    ),
+    "float.h": (
+        "#pragma once\n"
+        "#define FLT_MAX 3.402823466e+38f\n"
+        "#define FLT_MIN 1.175494351e-38f\n"
+        "#define FLT_EPSILON 1.192092896e-07f\n"
+    ),
+}
+
+#: Folders of NVIDIA's packages, and names of the library, the newest first.
+_FOLDERS: Final = ("cu13/lib", "cuda_nvrtc/lib")
+_NAMES: Final = ("libnvrtc.so.13", "libnvrtc.so.12")
+_TOOLKIT: Final = "/usr/local/cuda/lib64"
+_INSTALL: Final = "install it with: pip install nvidia-cuda-nvrtc"
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """Machine code of one source for one target.
+
+    `code` is an ELF file that the driver loads; `log` is what the compiler said, often nothing.
+    """
+
+    code: bytes
+    target: str
+    log: str
+
+
+def compile_cubin(
+    source: str,
+    target: str,
+    *,
+    name: str = "kernel.cu",
+    defines: Mapping[str, int] | None = None,
+    options: Sequence[str] = (),
+) -> Cubin:
+    """Compile a source for one target.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++17. Of headers, `HEADERS` are there.
+    target : str
+        ``sm_90`` and the like.
+    name : str
+        What the compiler calls the source in its messages.
+    defines : mapping of str to int, optional
+        Macros.
+    options : sequence of str
+        More of the compiler's options, for example ``-fmad=false``.
+
+    Returns
+    -------
+    Cubin
+        Machine code, with line numbers.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When NVRTC is not there or does not know the target.
+    KernelCompileError
+        When it refuses the source; carries its log.
+    """
+    library = _library()
+    if target not in supported_targets():
+        raise BackendUnavailableError(
+            f"got target {target!r}; NVRTC {'.'.join(map(str, version()))} compiles for "
+            f"{', '.join(supported_targets())}"
+        )
+    words = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo"]
+    words += [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
+    program = ctypes.c_void_p()
+    _check(
+        library.nvrtcCreateProgram(
+            ctypes.byref(program),
+            source.encode(),
+            name.encode(),
+            len(HEADERS),
+            _strings(HEADERS.values()),
+            _strings(HEADERS),
+        )
+    )
+    try:
+        words += options
+        status = library.nvrtcCompileProgram(program, len(words), _strings(words))
+        log = _text(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+        if status:
+            first = log.partition("\n")[0] or _explain(status)
+            raise KernelCompileError(f"{name} for {target}: {first}", log)
+        return Cubin(_text(program, "CUBIN"), target, log)
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def available() -> bool:
+    """Return whether NVRTC is there."""
+    try:
+        _library()
+    except BackendUnavailableError:
+        return False
+    return True
+
+
+def version() -> tuple[int, int]:
+    """Return the version of NVRTC, which is that of its CUDA."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    return major.value, minor.value
+
+
+def supported_targets() -> tuple[str, ...]:
+    """Return the targets that this NVRTC knows, the oldest first."""
+    count = ctypes.c_int()
+    _check(_library().nvrtcGetNumSupportedArchs(ctypes.byref(count)))
+    numbers = (ctypes.c_int * count.value)()
+    _check(_library().nvrtcGetSupportedArchs(numbers))
+    return tuple(f"sm_{number}" for number in numbers)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    tried: list[str] = []
+    for path in _candidates():
+        try:
+            # NVRTC looks for this one by its name; loaded before, it is found.
+            for builtins in Path(path).parent.glob("libnvrtc-builtins.so*"):
+                ctypes.CDLL(str(builtins))
+            return ctypes.CDLL(path)
+        except OSError as error:
+            tried.append(str(error))
+    raise BackendUnavailableError(f"NVRTC cannot be loaded ({'; '.join(tried)}); {_INSTALL}")
+
+
+def _candidates() -> Iterator[str]:
+    """Yield where the library may be, NVIDIA's packages before the system's own."""
+    package = importlib.util.find_spec("nvidia")
+    roots = list(package.submodule_search_locations or ()) if package else []
+    for folder in _FOLDERS:
+        for root in roots:
+            for name in _NAMES:
+                if (path := Path(root, folder, name)).exists():
+                    yield str(path)
+    yield from _NAMES
+    for name in _NAMES:
+        yield f"{_TOOLKIT}/{name}"
+
+
+def _text(program: ctypes.c_void_p, what: str) -> bytes:
+    """Return the log or the machine code of a program."""
+    size = ctypes.c_size_t()
+    _check(getattr(_library(), f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    buffer = ctypes.create_string_buffer(size.value)
+    _check(getattr(_library(), f"nvrtcGet{what}")(program, buffer))
+    return buffer.raw
+
+
+def _strings(words: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
+    encoded = [word.encode() for word in words]
+    return (ctypes.c_char_p * len(encoded))(*encoded)
+
+
+def _explain(status: int) -> str:
+    explain = _library().nvrtcGetErrorString
+    explain.restype = ctypes.c_char_p
+    said: bytes = explain(status)
+    return said.decode()
+
+
+def _check(status: int) -> None:
+    if status:
+        raise BackendUnavailableError(f"NVRTC failed: {_explain(status)}")

@@ -1,0 +1,197 @@
+"""What a kernel is called with: sizes by their usual names, inputs and outputs by constness.
+
+Knows no machine. Where a kernel's parameters leave a doubt, the error shows the guess as a line
+that can be passed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from oneread.source.arithmetic import integer
+from oneread.trace import inputs
+from oneread.trace.errors import UsageError
+
+_ROWS = "rows m b r batch num_rows nrows n_rows batch_size bs"
+_VOCAB = (
+    "vocab v n c d cols ncols n_cols num_cols columns dim vocab_size len length width hidden "
+    "hidden_size row_size seq_len"
+)
+
+#: Usual names of sizes, in lower case, and what they mean in terms of rows, vocab and k.
+SIZE_NAMES: dict[str, str] = {
+    **dict.fromkeys(_ROWS.split(), "rows"),
+    **dict.fromkeys(_VOCAB.split(), "vocab"),
+    **dict.fromkeys(["k", "top_k", "topk"], "k"),
+    **dict.fromkeys(["total", "count", "numel", "num_elements"], "rows*vocab"),
+}
+
+#: Usual names of pointers that hold one number a row or k a row; the others hold whole rows.
+ROW_NAMES = frozenset(
+    ["m", "d", "lse", "maxima", "row_max", "row_sum", "sums", "norm", "normalizer", "maximum"]
+)
+TOP_NAMES = frozenset(["values", "vals", "indices", "idx", "ids", "z", "p", "topk_values"])
+TOP_NAMES |= {"topk_indices", "top_values", "top_indices"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel, as far as its arguments need to know."""
+
+    name: str
+    pointer: bool
+    const: bool
+    """Whether what it points to cannot be changed."""
+    floating: bool
+    """Whether it is, or points to, numbers with a fraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a parameter gets: a number, or a buffer of so many elements."""
+
+    name: str
+    role: str
+    """``scalar``, ``input``, ``output`` or ``inout``."""
+    size: float
+    """The number itself, or how many elements."""
+    pattern: str | None = None
+    shape: str = ""
+    """The expression that the size came from."""
+
+
+def bind(
+    parameters: Sequence[Parameter],
+    given: Mapping[str, str | float],
+    names: Mapping[str, int],
+    pattern: str,
+) -> list[Argument]:
+    """Return what each parameter gets.
+
+    Parameters
+    ----------
+    parameters : sequence
+        Of the kernel, in order.
+    given : mapping
+        What the caller says: ``"rows"`` or 3 for a number, ``"rows*vocab:normal"`` for a buffer;
+        what follows the colon is a pattern, ``out``, or ``inout:`` and a pattern.
+    names : mapping
+        rows, vocab, k and the defines that are whole numbers.
+    pattern : str
+        For inputs that the caller says nothing about.
+
+    Raises
+    ------
+    UsageError
+        When something is in doubt; the message ends in lines that can be passed back.
+    """
+    unknown = sorted(set(given) - {parameter.name for parameter in parameters})
+    if unknown:
+        raise UsageError(
+            f"no parameter is named {unknown[0]!r}; there are "
+            + ", ".join(parameter.name for parameter in parameters)
+        )
+    guess, doubts = _guesses(parameters, given, pattern)
+    if doubts:
+        lines = " ".join(f"--arg {name}={guess[name]}" for name in guess if name not in given)
+        raise UsageError(f"{'; '.join(doubts)}; if the guess is right, pass {lines}")
+    return [_argument(one, given.get(one.name, guess[one.name]), names) for one in parameters]
+
+
+def _guesses(
+    parameters: Sequence[Parameter], given: Mapping[str, str | float], pattern: str
+) -> tuple[dict[str, str], list[str]]:
+    guess: dict[str, str] = {}
+    doubts: list[str] = []
+    for one in parameters:
+        if one.pointer:
+            shape = _shape(one.name, parameters)
+            guess[one.name] = f"{shape}:{pattern if one.const else 'out'}"
+        elif one.floating:
+            guess[one.name] = "1.0"
+            if one.name not in given:
+                doubts.append(f"{one.name} may be any number")
+        else:
+            guess[one.name] = SIZE_NAMES.get(one.name.lower(), "vocab")
+            if one.name.lower() not in SIZE_NAMES and one.name not in given:
+                doubts.append(f"{one.name} is no usual name of a size")
+    doubts += _same_sizes(parameters, given, guess)
+    doubts += _no_input(parameters, given, guess, pattern)
+    return guess, doubts
+
+
+def _same_sizes(
+    parameters: Sequence[Parameter],
+    given: Mapping[str, str | float],
+    guess: dict[str, str],
+) -> list[str]:
+    """Find two sizes that the table takes for the same; the first is then rows, perhaps."""
+    sizes = [one.name for one in parameters if not one.pointer and not one.floating]
+    for meaning in ("rows", "vocab"):
+        twins = [name for name in sizes if guess[name] == meaning]
+        if len(twins) > 1 and not set(twins) <= set(given):
+            free = "rows" if meaning == "vocab" else "vocab"
+            if free not in guess.values():
+                guess[twins[0] if free == "rows" else twins[-1]] = free
+            return [f"{' and '.join(twins)} could each be {meaning}"]
+    return []
+
+
+def _no_input(
+    parameters: Sequence[Parameter],
+    given: Mapping[str, str | float],
+    guess: dict[str, str],
+    pattern: str,
+) -> list[str]:
+    pointers = [one.name for one in parameters if one.pointer]
+    if any(one.const for one in parameters if one.pointer) or not pointers:
+        return []
+    if any(name in given for name in pointers):
+        return []
+    first = pointers[0]
+    shape = guess[first].split(":")[0]
+    guess[first] = f"{shape}:inout:{pattern}" if len(pointers) == 1 else f"{shape}:{pattern}"
+    return ["no pointer is to const, so which is the input is not said"]
+
+
+def _shape(name: str, parameters: Sequence[Parameter]) -> str:
+    has_k = any(SIZE_NAMES.get(one.name.lower()) == "k" for one in parameters if not one.pointer)
+    if name.lower() in ROW_NAMES:
+        return "rows"
+    return "rows*k" if has_k and name.lower() in TOP_NAMES else "rows*vocab"
+
+
+def _argument(parameter: Parameter, said: str | float, names: Mapping[str, int]) -> Argument:
+    name = parameter.name
+    if not parameter.pointer:
+        return Argument(name, "scalar", _scalar(parameter, said, names), shape=str(said))
+    shape, _, rest = str(said).partition(":")
+    role, pattern = ("input" if parameter.const else "output"), rest or None
+    if rest == "out":
+        role, pattern = "output", None
+    elif rest.startswith("inout:"):
+        role, pattern = "inout", rest.removeprefix("inout:")
+    elif rest:
+        role = "input"
+    if pattern is not None and pattern not in inputs.PATTERNS:
+        raise UsageError(
+            f"{name}: {pattern!r} is none of the patterns {', '.join(inputs.PATTERNS)}"
+        )
+    if role == "input" and pattern is None:
+        pattern = "normal"
+    size = integer(shape, names)
+    if size < 0:
+        raise UsageError(f"{name}: {shape} is {size} elements")
+    return Argument(name, role, size, pattern, shape)
+
+
+def _scalar(parameter: Parameter, said: str | float, names: Mapping[str, int]) -> float:
+    if not isinstance(said, str):
+        return said
+    if parameter.floating:
+        try:
+            return float(said)
+        except ValueError:
+            return float(integer(said, names))
+    return integer(said, names)

@@ -1,0 +1,70 @@
+"""A whole kernel: its functions compiled, its variables placed, its warps started.
+
+Knows the program; knows no expression and no statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from oneread.trace.compiler.context import Context
+from oneread.trace.compiler.expressions import Expressions
+from oneread.trace.compiler.statements import Statements
+from oneread.trace.compiler.waiting import Waiting
+from oneread.trace.machine.values import FULL
+from oneread.trace.machine.warp import Warp
+from oneread.trace.tree import Declare, Program, Storage
+from oneread.trace.walking import nodes
+
+
+class Kernel:
+    """A compiled kernel with its arguments.
+
+    Parameters
+    ----------
+    program : Program
+        The typed tree.
+    context : Context
+        What it is compiled for.
+    arguments : sequence
+        A number or an address for each parameter.
+    """
+
+    def __init__(self, program: Program, context: Context, arguments: Sequence[Any]) -> None:
+        expressions = Expressions(context)
+        expressions.places.may_be_unset = {
+            node.variable
+            for node in nodes(program)
+            if isinstance(node, Declare)
+            and node.value is None
+            and node.variable.storage is Storage.REGISTER
+        }
+        for variable in program.shared:
+            context.shared_address(variable)
+        waiting: dict[Any, Waiting] = {}
+        for function in program.functions:
+            code = Statements(context, expressions, function, waiting).code(function.body)
+            if code.waits:
+                waiting[function] = code.run
+            else:
+                expressions.bodies[function] = code.run
+        self._body, self._waits = code.run, code.waits
+        self._bind = [
+            (expressions.parameter(parameter), argument)
+            for parameter, argument in zip(program.kernel.parameters, arguments, strict=True)
+        ]
+        self._context = context
+
+    def start(self, warp: Warp) -> Iterator[Any]:
+        """Run a warp; yield each barrier that it reaches."""
+        count = self._context.registers
+        warp.registers, warp.known = [None] * count, [0] * count
+        mask, warp.mask = warp.mask, FULL
+        for put, argument in self._bind:
+            put(warp, argument)
+        warp.mask = mask
+        if self._waits:
+            yield from self._body(warp)
+        else:
+            self._body(warp)

@@ -1,0 +1,100 @@
+"""C types as the machine has them: letters of scalars, shapes in memory, values in registers.
+
+Knows no expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oneread.trace.machine.device import Shape
+from oneread.trace.machine.memory import Layout
+from oneread.trace.machine.values import choose, choose_bits
+from oneread.trace.types import Array, Pointer, Scalar, Struct, Type, Void
+
+_LETTERS = {
+    ("bool", 1, False): "?",
+    ("int", 1, True): "b",
+    ("int", 1, False): "B",
+    ("int", 2, True): "h",
+    ("int", 2, False): "H",
+    ("int", 4, True): "i",
+    ("int", 4, False): "I",
+    ("int", 8, True): "q",
+    ("int", 8, False): "Q",
+    ("float", 4, True): "f",
+    ("float", 8, True): "d",
+}
+
+Chooser = Callable[[int, Any, Any], Any]
+
+
+def letter(kind: Scalar | Pointer) -> str:
+    """Return the letter that `struct` has for a scalar or an address."""
+    return "Q" if isinstance(kind, Pointer) else _LETTERS[kind.kind, kind.size, kind.signed]
+
+
+def layout(kind: Type) -> Layout:
+    """Return where the scalars of a type lie, and what they are."""
+    return tuple(_scalars(kind, 0))
+
+
+def shape(kind: Type) -> Shape:
+    """Return how a value of a type is loaded and stored."""
+    return Shape(kind.size, kind.align, layout(kind))
+
+
+def _scalars(kind: Type, at: int) -> Iterator[tuple[int, str]]:
+    if isinstance(kind, Struct):
+        for field in kind.fields:
+            yield from _scalars(field.type, at + field.offset)
+    elif isinstance(kind, Array):
+        for place in range(kind.length or 0):
+            yield from _scalars(kind.element, at + place * kind.element.size)
+    elif not isinstance(kind, Void):
+        yield at, letter(kind)
+
+
+def assemble(kind: Type, scalars: Iterator[Any]) -> Any:
+    """Return a value of a type made of its scalars in order."""
+    if isinstance(kind, Struct):
+        return [assemble(field.type, scalars) for field in kind.fields]
+    if isinstance(kind, Array):
+        return [assemble(kind.element, scalars) for _ in range(kind.length or 0)]
+    return next(scalars)
+
+
+def scalars_of(value: Any) -> list[Any]:
+    """Return the scalars of a value in order; the reverse of `assemble`."""
+    if type(value) is not list:
+        return [value]
+    return [scalar for part in value for scalar in scalars_of(part)]
+
+
+def zero(kind: Type) -> Any:
+    """Return the value of a type that is 0 all over."""
+    if isinstance(kind, Void):
+        return 0
+    return assemble(kind, iter([0.0 if code in "fd" else 0 for _, code in layout(kind)]))
+
+
+def chooser(kind: Type) -> Chooser:
+    """Return the function that takes a value of this type from one of two, lane by lane."""
+    if isinstance(kind, Scalar) and kind.kind == "bool":
+        return choose_bits
+    if not isinstance(kind, Struct):
+        return choose
+    fields = [chooser(field.type) for field in kind.fields]
+
+    def pick(bits: int, yes: Any, no: Any) -> Any:
+        return [one(bits, y, n) for one, y, n in zip(fields, yes, no, strict=True)]
+
+    return pick
+
+
+def base_element(kind: Type) -> Type:
+    """Return what an array of any number of dimensions is made of."""
+    while isinstance(kind, Array):
+        kind = kind.element
+    return kind

@@ -1,0 +1,163 @@
+"""Faults that are seen once a run has ended: wrong or missing results, costs, idle barriers.
+
+Knows counts and buffers; knows no warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from oneread.trace.counts import Counts, LineCounts
+from oneread.trace.fault_texts import CATALOGUE
+from oneread.trace.faults import Fault, Faults, Repair
+from oneread.trace.judging import Judgement
+from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.memory import Buffer
+from oneread.trace.static import narrow_offsets
+from oneread.trace.tree import Program
+
+if TYPE_CHECKING:
+    from oneread.trace.compiler.context import Context
+
+#: Requests that take more than this many times the sectors that would do are noted.
+_SCATTERED = 2
+
+
+def after_run(
+    faults: Faults,
+    program: Program,
+    context: Context,
+    written: Sequence[Buffer],
+    counts: Counts,
+    result: Sequence[Judgement],
+) -> None:
+    """Add the faults that a finished run shows.
+
+    Parameters
+    ----------
+    faults : Faults
+        Where they go.
+    program : Program
+        What ran.
+    context : Context
+        What it was compiled for.
+    written : sequence of Buffer
+        Its outputs.
+    counts : Counts
+        What was counted.
+    result : sequence of Judgement
+        The outputs against the truth.
+    """
+    known = {one.buffer for one in result}
+    line = program.kernel.position.line
+    for buffer in written:
+        _missing(faults, buffer, line, buffer.name in known)
+    by_name = {buffer.name: buffer for buffer in written}
+    for judgement in result:
+        if judgement.wrong:
+            _wrong(faults, by_name[judgement.buffer], judgement, line)
+            for fault in faults.sorted():
+                if fault.id == "stray-row":
+                    fault.severity = "error"
+    for one in counts.lines:
+        _cost(faults, one)
+    for barrier in context.barriers:
+        if barrier.times and not barrier.used:
+            faults.put(_fault("barrier-idle", barrier.line, barrier.column))
+    for offset in narrow_offsets(program):
+        at = offset.position
+        repair = Repair("insert", offset.start.line, offset.start.column, {"text": "(size_t)"})
+        faults.put(_fault("latent-overflow", at.line, at.column, repair=repair, limit=offset.limit))
+
+
+def _fault(
+    identifier: str,
+    line: int,
+    column: int = 1,
+    buffer: str | None = None,
+    index: int | None = None,
+    repair: Repair | None = None,
+    access: Access | None = None,
+    severity: str | None = None,
+    **parameters: object,
+) -> Fault:
+    return Fault(
+        identifier,
+        severity or CATALOGUE[identifier].severity,
+        line,
+        column,
+        access.step if access is not None else 0,
+        access.warp.block.index if access is not None else 0,
+        access.warp.index if access is not None else 0,
+        access.bits if access is not None else 0,
+        buffer=buffer,
+        index=index,
+        parameters=parameters,
+        repair=repair,
+    )
+
+
+def _missing(faults: Faults, buffer: Buffer, line: int, known: bool) -> None:
+    missing = [cell for cell, times in enumerate(buffer.stores) if not times]
+    if missing and not all(buffer.valid):
+        faults.put(
+            _fault(
+                "unwritten",
+                line,
+                buffer=buffer.name,
+                index=missing[0],
+                severity="error" if known else "warning",
+                unwritten=len(missing),
+                count=len(buffer.stores),
+            )
+        )
+
+
+def _wrong(faults: Faults, buffer: Buffer, judgement: Judgement, line: int) -> None:
+    assert judgement.first_wrong is not None
+    writer: Access | None = buffer.writers[judgement.first_wrong]
+    faults.put(
+        _fault(
+            "wrong-result",
+            writer.site.line if writer is not None else line,
+            writer.site.column if writer is not None else 1,
+            buffer=buffer.name,
+            index=judgement.first_wrong,
+            access=writer,
+            got=f"{judgement.got:.6g}",
+            want=f"{judgement.want:.6g}",
+            truth=judgement.op,
+            wrong=judgement.wrong,
+            count=judgement.count,
+            error="NaN" if judgement.nans else f"{judgement.max_abs:.2g}",
+        )
+    )
+
+
+def _cost(faults: Faults, one: LineCounts) -> None:
+    verb = {"read": "reading", "write": "writing"}.get(one.kind, "an atomic on")
+    if one.space == "shared" and one.wavefronts > one.ideal_wavefronts:
+        faults.put(
+            _fault(
+                "bank-conflict",
+                one.line,
+                one.column,
+                buffer=one.buffer,
+                verb=verb,
+                wavefronts=one.wavefronts,
+                ideal=one.ideal_wavefronts,
+            )
+        )
+    if one.space == "global" and one.sectors > _SCATTERED * one.ideal_sectors:
+        faults.put(
+            _fault(
+                "uncoalesced",
+                one.line,
+                one.column,
+                buffer=one.buffer,
+                verb=verb,
+                sectors=round(one.sectors / one.requests, 1),
+                ideal=round(one.ideal_sectors / one.requests, 1),
+            )
+        )

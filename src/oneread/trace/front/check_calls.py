@@ -1,0 +1,318 @@
+"""Calls and initialisers: overloads chosen, templates' arguments deduced, references bound.
+
+Knows built-ins and functions of the file; knows no statement.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import reduce
+from typing import TypeAlias
+
+from oneread.source.text import Position
+from oneread.trace import tree
+from oneread.trace.builtins import FUNCTIONS, HINTED_LOADS, HINTED_STORES, Builtin
+from oneread.trace.front import nodes, syntax
+from oneread.trace.front.check_expressions import ExpressionChecker
+from oneread.trace.front.fold import Number
+from oneread.trace.front.names import TYPE_NAMES
+from oneread.trace.front.report import Refused, guess
+from oneread.trace.types import (
+    INT,
+    VECTORS,
+    Array,
+    Pointer,
+    Scalar,
+    Struct,
+    Type,
+    Void,
+    common,
+    promote,
+)
+
+#: An argument of a template, settled: a type, or a number with its type.
+TemplateValue: TypeAlias = Type | tuple[Scalar, Number]
+
+
+class CallChecker(ExpressionChecker):
+    """Checks calls in the scopes of one function or of the file."""
+
+    @abstractmethod
+    def instance(
+        self, node: syntax.Apply, arguments: Sequence[tree.Expr]
+    ) -> tuple[tree.Function, tuple[bool, ...]]:
+        """Return the function that a call means, and which of its parameters are references."""
+
+    @abstractmethod
+    def is_function(self, name: str) -> bool:
+        """Say whether the file has a function of that name."""
+
+    @abstractmethod
+    def made_variable(self, kind: Type, where: Position) -> tree.Variable:
+        """Return a new variable of local memory that the source does not name."""
+
+    def call(self, node: syntax.Apply) -> tree.Expr:
+        name, where = node.function.name, node.position
+        if self.names.find(name) is not None and not self.is_function(name):
+            raise self.report.error("call-of-value", where, name=name)
+        if self.is_function(name):
+            return self.call_function(node)
+        if name.startswith("make_") and name[5:] in VECTORS:
+            return self.vector(node, VECTORS[name[5:]])
+        if name in HINTED_LOADS or name in HINTED_STORES:
+            return self.hinted(node)
+        if name in FUNCTIONS:
+            return self.call_builtin(node)
+        if name in self.lost:
+            raise Refused
+        raise self.unknown_function(name, where)
+
+    def unknown_function(self, name: str, where: Position) -> Refused:
+        vectors = [f"make_{vector}" for vector in VECTORS]
+        known = [*FUNCTIONS, *HINTED_LOADS, *HINTED_STORES, *vectors, *self.function_names()]
+        known += self.known_names()
+        close = guess(name, known)
+        hint = "did-you-mean" if close else "function-hint"
+        return self.report.error("function-unknown", where, hint, name=name, guess=close)
+
+    def arguments(self, node: syntax.Apply) -> list[tree.Expr]:
+        """Check the arguments of a built-in."""
+        found = [self.value(argument) for argument in node.arguments]
+        for value in found:
+            if isinstance(value.type, Void):
+                raise self.report.error("void-value", value.position)
+        return found
+
+    def counted(self, node: syntax.Apply, low: int, high: int) -> None:
+        given = len(node.arguments)
+        if not low <= given <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
+            raise self.report.error(
+                "argument-count", node.position,
+                name=node.function.name, wanted=wanted, given=given,
+            )  # fmt: skip
+
+    def vector(self, node: syntax.Apply, kind: Struct) -> tree.Expr:
+        self.counted(node, len(kind.fields), len(kind.fields))
+        values = [
+            self.fitting(self.value(argument), field.type, argument.position)
+            for argument, field in zip(node.arguments, kind.fields, strict=True)
+        ]
+        return tree.Construct(node.position, kind, tuple(values))
+
+    def hinted(self, node: syntax.Apply) -> tree.Expr:
+        """Check a load or store with a cache hint: it is a plain one here."""
+        stores = node.function.name in HINTED_STORES
+        self.counted(node, 1 + stores, 1 + stores)
+        pointer, where = self.value(node.arguments[0]), node.position
+        kind = self.pointed(pointer, where, "star")
+        place = tree.Deref(where, kind.target, pointer)
+        if not stores:
+            return nodes.loaded(place)
+        if kind.const:
+            raise self.report.error("assign-const", where, what="what this points to")
+        right = node.arguments[1]
+        value = self.fitting(self.value(right), kind.target, right.position)
+        return tree.Assign(where, kind.target, place, value)
+
+    def call_builtin(self, node: syntax.Apply) -> tree.Expr:
+        name, where = node.function.name, node.position
+        overloads = FUNCTIONS[name]
+        most = max(len(one.parameters) for one in overloads)
+        least = min(len(one.parameters) - len(one.defaults) for one in overloads)
+        self.counted(node, least, most)
+        arguments = self.arguments(node)
+        chosen = _best(overloads, arguments)
+        if chosen is None:
+            raise self.no_overload(name, where, overloads, arguments)
+        values = [
+            self.fitting(argument, kind, argument.position)
+            for argument, kind in zip(arguments, chosen.parameters, strict=False)
+        ]
+        missing = len(chosen.parameters) - len(values)
+        for kind, default in zip(
+            chosen.parameters[len(values) :], chosen.defaults[len(chosen.defaults) - missing :],
+            strict=True,
+        ):  # fmt: skip
+            assert isinstance(kind, Scalar)
+            values.append(nodes.literal(where, kind, default))
+        return tree.BuiltinCall(where, chosen.result, chosen, tuple(values))
+
+    def no_overload(
+        self,
+        name: str,
+        where: Position,
+        overloads: Sequence[Builtin],
+        arguments: Sequence[tree.Expr],
+    ) -> Refused:
+        given = ", ".join(str(argument.type) for argument in arguments)
+        at = 0
+        if len(overloads) == 1:
+            # The one that there is says which argument does not fit.
+            for argument, kind in zip(arguments, overloads[0].parameters, strict=False):
+                self.fitting(argument, kind, argument.position)
+        if name.endswith("_sync") and arguments:
+            at = 1
+        wanted = ", ".join(
+            dict.fromkeys(
+                str(one.parameters[min(at, len(one.parameters) - 1)]) for one in overloads
+            )
+        )
+        return self.report.error(
+            "no-overload", where, "no-overload-hint", name=name, given=given, wanted=wanted
+        )
+
+    def call_function(self, node: syntax.Apply) -> tree.Expr:
+        # Braces get their type from the parameter, so they wait for it.
+        arguments = [
+            tree.Literal(one.position, INT, 0)
+            if isinstance(one, syntax.Braces)
+            else self.checked(one)
+            for one in node.arguments
+        ]
+        function, references = self.instance(node, arguments)
+        values: list[tree.Expr] = []
+        for written, argument, parameter, reference in zip(
+            node.arguments, arguments, function.parameters, references, strict=True
+        ):
+            kind = parameter.type
+            if isinstance(written, syntax.Braces):
+                target = kind.target if reference and isinstance(kind, Pointer) else kind
+                argument = self.initialiser(written, target)  # noqa: PLW2901
+            if reference:
+                assert isinstance(kind, Pointer)
+                values.append(self.bound(argument, kind, written.position))
+            else:
+                values.append(self.fitting(nodes.loaded(argument), kind, written.position))
+        return tree.Call(node.position, function.return_type, function, tuple(values))
+
+    def bound(self, node: tree.Expr, kind: Pointer, where: Position) -> tree.Expr:
+        """Return the address that a reference of this pointer's type holds for a value."""
+        if isinstance(node, tree.Lvalue) and node.type == kind.target:
+            have = nodes.pointer_to(node)
+            if not nodes.gains(have, kind):
+                raise self.report.error(
+                    "drops-const", where, left=str(have.target), right=str(kind.target)
+                )
+            return tree.AddressOf(where, kind, nodes.in_memory(node))
+        if not kind.const:
+            raise self.report.error("reference", where, type=str(kind.target))
+        value = self.fitting(nodes.loaded(node), kind.target, where)
+        place = tree.Temporary(where, kind.target, self.made_variable(kind.target, where), value)
+        return tree.AddressOf(where, kind, place)
+
+    def made(self, node: syntax.Make) -> tree.Expr:
+        kind = self.type_id(node.type)
+        if isinstance(kind, Struct):
+            single = node.items[0] if len(node.items) == 1 else None
+            if single is not None and not isinstance(single, syntax.Braces):
+                value = self.value(single)
+                if value.type == kind:
+                    return value  # a copy
+            if node.items and not node.braces:
+                raise self.report.error(
+                    "outside", node.position, "outside-hint",
+                    what="a constructor", instead=f"write {kind.name}{{...}}",
+                )  # fmt: skip
+            return self.aggregate(node.position, node.items, kind)
+        if len(node.items) > 1 or isinstance(kind, Array | Void):
+            raise self.report.error("cast", node.position, left="these values", right=str(kind))
+        if not node.items:
+            return nodes.zero(node.position, kind)
+        value = self.value(node.items[0])
+        if node.braces:
+            return self.fitting(value, kind, node.position)
+        if not nodes.castable(value.type, kind):
+            raise self.report.error("cast", node.position, left=str(value.type), right=str(kind))
+        return nodes.converted(value, kind, explicit=True)
+
+    def initialiser(self, node: syntax.Expr, kind: Type) -> tree.Expr:
+        if not isinstance(node, syntax.Braces):
+            return self.fitting(self.value(node), kind, node.position)
+        if isinstance(kind, Struct | Array):
+            return self.aggregate(node.position, node.items, kind)
+        if len(node.items) > 1:
+            raise self.report.error("too-many-values", node.position, type=str(kind), limit=1)
+        if not node.items:
+            return nodes.zero(node.position, kind)
+        return self.initialiser(node.items[0], kind)
+
+    def aggregate(
+        self, where: Position, items: Sequence[syntax.Expr], kind: Struct | Array
+    ) -> tree.Expr:
+        """Check the values in braces for a struct or an array."""
+        if isinstance(kind, Array):
+            kinds: list[Type] = [kind.element] * min(len(items), kind.length or 0)
+            limit = kind.length or 0
+        else:
+            kinds = [field.type for field in kind.fields]
+            limit = len(kinds)
+        if len(items) > limit:
+            raise self.report.error("too-many-values", where, type=str(kind), limit=limit)
+        values = [self.initialiser(item, one) for item, one in zip(items, kinds, strict=False)]
+        if isinstance(kind, Array):
+            return tree.ArrayValue(where, kind, tuple(values))
+        values += [nodes.zero(where, one) for one in kinds[len(values) :]]
+        return tree.Construct(where, kind, tuple(values))
+
+
+def _best(overloads: Sequence[Builtin], arguments: Sequence[tree.Expr]) -> Builtin | None:
+    """Return the overload whose parameters are nearest to the arguments, the first of equals."""
+    kinds = [argument.type for argument in arguments]
+    if overloads[0].kind == "maths" and all(isinstance(kind, Scalar) for kind in kinds):
+        # As CUDA's own max and min do it, numbers of several types meet as in arithmetic.
+        met = reduce(common, (promote(kind) for kind in kinds if isinstance(kind, Scalar)))
+        for one in overloads:
+            if all(kind == met for kind in one.parameters):
+                return one
+    best, least = None, None
+    for one in overloads:
+        ranks = [rank(a, kind) for a, kind in zip(arguments, one.parameters, strict=False)]
+        if None in ranks or len(arguments) > len(one.parameters):
+            continue
+        total = sum(number for number in ranks if number is not None)
+        if least is None or total < least:
+            best, least = one, total
+    return best
+
+
+def rank(argument: tree.Expr, kind: Type) -> int | None:
+    """Return how far an argument is from a parameter; None where it does not fit at all."""
+    have = argument.type
+    if have == kind:
+        return 0
+    if nodes.implicit(argument, kind) is None:
+        return None
+    if not isinstance(have, Scalar) or not isinstance(kind, Scalar):
+        return 4
+    if promote(have) == kind:
+        return 1
+    # Of C++'s equal conversions, the one that loses least: kept as a float, or wide enough.
+    if (have.kind == "float") == (kind.kind == "float") and kind.size >= have.size:
+        return (
+            2
+            + 2 * (kind.size > have.size and kind.kind != "float")
+            + (have.kind != "float" and have.signed != kind.signed)
+        )
+    if kind.kind == "float" and have.kind != "float":
+        return 8 - (kind.size == 8)
+    return 16
+
+
+def deduced(head: syntax.FunctionHead, arguments: Sequence[tree.Expr]) -> dict[str, TemplateValue]:
+    """Return the types of a template's parameters as far as a call's arguments show them."""
+    found: dict[str, TemplateValue] = {}
+    names = {one.name for one in head.template if one.words is None} - TYPE_NAMES
+    for parameter, argument in zip(head.parameters, arguments, strict=False):
+        words, declarator = parameter.type.words, parameter.type.declarator
+        if words.name not in names or words.name in found:
+            continue
+        kind = argument.type if declarator.reference else nodes.loaded(argument).type
+        for _ in (*declarator.pointers, *declarator.dimensions):
+            if not isinstance(kind, Pointer):
+                break
+            kind = kind.target
+        else:
+            found[words.name] = kind
+    return found

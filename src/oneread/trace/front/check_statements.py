@@ -1,0 +1,333 @@
+"""Statements and variables: from syntax to typed nodes.
+
+Goes on behind a statement with an error; what it would have declared counts as lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oneread.source.text import Position
+from oneread.trace import tree
+from oneread.trace.front import nodes, syntax
+from oneread.trace.front.check_calls import CallChecker
+from oneread.trace.front.names import Bound, Constant, Lost, Named
+from oneread.trace.front.report import Refused
+from oneread.trace.types import INT, Array, Pointer, Scalar, Type, Void, may_hold
+
+_SHARED = "__shared__"
+
+
+class StatementChecker(CallChecker):
+    """Checks the statements of one function or the declarations of the file."""
+
+    returns: Type
+    variables: list[tree.Variable]
+    shared: list[tree.Variable]
+    loops: int = 0
+
+    def block(self, node: syntax.Compound) -> tree.Block:
+        """Check statements in a scope of their own."""
+        with self.names.inner():
+            return tree.Block(node.position, tuple(self.statements(node.statements)))
+
+    def statements(self, found: tuple[syntax.Statement, ...]) -> Iterator[tree.Statement]:
+        for statement in found:
+            try:
+                yield from self.statement(statement)
+            except Refused:
+                self.lose(statement)
+
+    def lose(self, statement: syntax.Statement) -> None:
+        """Note the names that a refused statement would have declared."""
+        match statement:
+            case syntax.Variables(declared=declared):
+                for declarator, _ in declared:
+                    if not self.names.here(declarator.name):
+                        self.names.add(declarator.name, Lost.LOST)
+            case syntax.Alias(name=name) | syntax.StructType(name=name):
+                self.names.add(name, Lost.LOST)
+            case syntax.EnumType(name=name, items=items):
+                for item in (name, *(word for _, word, _ in items)):
+                    self.names.add(item, Lost.LOST)
+
+    def statement(self, node: syntax.Statement) -> Iterator[tree.Statement]:
+        where = node.position
+        match node:
+            case syntax.Simple(value=value):
+                yield tree.Evaluate(where, self.checked_value(value))
+            case syntax.Variables():
+                yield from self.declared(node)
+            case syntax.Compound():
+                yield self.block(node)
+            case syntax.Selection():
+                yield from self.selection(node)
+            case syntax.ForLoop():
+                yield self.for_loop(node)
+            case syntax.WhileLoop(condition=condition, body=body):
+                test = self.condition(condition)
+                yield tree.While(where, test, self.loop_body(body))
+            case syntax.DoLoop(body=body, condition=condition):
+                inner = self.loop_body(body)
+                yield tree.DoWhile(where, inner, self.condition(condition))
+            case syntax.Jump():
+                yield self.jump(node)
+            case _:
+                self.declaration(node)
+
+    def declaration(self, node: syntax.Statement) -> None:
+        """Check what brings a name or a demand, but nothing to execute."""
+        match node:
+            case syntax.Alias(type=kind, name=name):
+                if kind.declarator.reference:
+                    raise self.report.error("auto-here", node.position)
+                self.names.add(name, Named(*self.resolved(kind.words, kind.declarator)))
+            case syntax.StructType(name=name):
+                self.names.add(name, Named(self.struct(node)))
+            case syntax.EnumType():
+                self.enum(node)
+            case syntax.StaticAssert():
+                self.static_assert(node)
+
+    def enum(self, node: syntax.EnumType) -> None:
+        kind: Type = self.type_id(node.base) if node.base else INT
+        if not isinstance(kind, Scalar) or kind.kind != "int":
+            raise self.report.error("enum-base", node.position, type=str(kind))
+        following = 0
+        for where, name, value in node.items:
+            if value is not None:
+                following = self.constant(value, "the value of an enumerator")
+            if not kind.lowest <= following <= kind.highest:
+                raise self.report.error("enum-value", where, name=name, value=following)
+            self.names.add(name, Constant(kind, following))
+            following += 1
+        if node.name:
+            self.names.add(node.name, Named(kind))
+
+    def static_assert(self, node: syntax.StaticAssert) -> None:
+        value = self.as_bool(self.value(node.condition))
+        if not isinstance(value, tree.Literal):
+            raise self.report.error(
+                "not-constant", node.condition.position, "not-constant-hint",
+                what="a static_assert",
+            )  # fmt: skip
+        if not value.value:
+            message = f": {node.message}" if node.message else ""
+            raise self.report.error("static-assert", node.position, text=message)
+
+    def checked_value(self, node: syntax.Expr) -> tree.Expr:
+        """Check an expression whose value nobody uses: a place is not read."""
+        found = self.checked(node)
+        if isinstance(found.type, Array):
+            return nodes.loaded(found)
+        return found
+
+    def condition(self, node: syntax.Expr) -> tree.Expr:
+        return self.as_bool(self.value(node))
+
+    def loop_body(self, node: syntax.Statement) -> tree.Statement:
+        self.loops += 1
+        try:
+            return self.inner(node)
+        finally:
+            self.loops -= 1
+
+    def inner(self, node: syntax.Statement) -> tree.Statement:
+        """Check the statement that a condition or loop governs."""
+        if isinstance(node, syntax.Compound):
+            return self.block(node)
+        with self.names.inner():
+            found = tuple(self.statements((node,)))
+        return found[0] if len(found) == 1 else tree.Block(node.position, found)
+
+    def selection(self, node: syntax.Selection) -> Iterator[tree.Statement]:
+        condition: tree.Expr = nodes.literal(node.position, INT, 0)
+        failed = False
+        try:
+            condition = self.condition(node.condition)
+        except Refused:
+            failed = True
+        if node.settled and not failed:
+            if not isinstance(condition, tree.Literal):
+                raise self.report.error(
+                    "not-constant", node.condition.position, "not-constant-hint",
+                    what="the condition of if constexpr",
+                )  # fmt: skip
+            taken = node.then if condition.value else node.otherwise
+            if taken is not None:
+                yield self.inner(taken)
+            return
+        then = self.inner(node.then)
+        otherwise = self.inner(node.otherwise) if node.otherwise else None
+        if failed:
+            raise Refused
+        yield tree.If(node.position, condition, then, otherwise)
+
+    def for_loop(self, node: syntax.ForLoop) -> tree.Statement:
+        with self.names.inner():
+            start = tuple(self.statements((node.start,))) if node.start else ()
+            condition = step = None
+            failed = False
+            try:
+                condition = self.condition(node.condition) if node.condition else None
+            except Refused:
+                failed = True
+            try:
+                step = self.checked_value(node.step) if node.step else None
+            except Refused:
+                failed = True
+            body = self.loop_body(node.body)
+            if failed:
+                raise Refused
+            return tree.For(node.position, start, condition, step, body)
+
+    def jump(self, node: syntax.Jump) -> tree.Statement:
+        where = node.position
+        if node.word == "return":
+            return tree.Return(where, self.returned(node))
+        if not self.loops:
+            raise self.report.error("jump", where, word=node.word)
+        return tree.Break(where) if node.word == "break" else tree.Continue(where)
+
+    def returned(self, node: syntax.Jump) -> tree.Expr | None:
+        if node.value is None:
+            if not isinstance(self.returns, Void):
+                raise self.report.error("return-missing", node.position, type=str(self.returns))
+            return None
+        if isinstance(self.returns, Void):
+            raise self.report.error("return-value", node.position)
+        return self.initialiser(node.value, self.returns)
+
+    def declared(self, node: syntax.Variables) -> Iterator[tree.Statement]:
+        """Check variables declared together, each by itself."""
+        for declarator, value in node.declared:
+            try:
+                if self.names.here(declarator.name):
+                    raise self.report.error("twice", declarator.position, name=declarator.name)
+                yield from self.variable(node, declarator, value)
+            except Refused:
+                if not self.names.here(declarator.name):
+                    self.names.add(declarator.name, Lost.LOST)
+
+    def variable(
+        self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
+    ) -> Iterator[tree.Statement]:
+        where = declarator.position
+        if _SHARED in node.flags:
+            self.shared_variable(node, declarator, value)
+            return
+        for flag in ("__constant__", "__device__", "static", "extern"):
+            if flag in node.flags and not (flag == "static" and self.is_settled(node)):
+                raise self.report.error(
+                    "outside", where, "outside-hint",
+                    what=f"a {flag} variable", instead="pass a pointer to the kernel",
+                )  # fmt: skip
+        if declarator.reference:
+            yield self.reference(node, declarator, value)
+            return
+        auto = self.deduced_auto(node, declarator, value)
+        kind, const = self.resolved(node.words, declarator, auto)
+        const |= "constexpr" in node.flags
+        kind = self.counted_array(kind, value)
+        self.check_variable(kind, declarator, const, value)
+        found = self.initialiser(value, kind) if value is not None else None
+        if const and isinstance(found, tree.Literal) and isinstance(kind, Scalar):
+            self.names.add(declarator.name, Constant(kind, found.value))
+            return
+        if "constexpr" in node.flags and isinstance(kind, Scalar):
+            raise self.report.error(
+                "not-constant", where, "not-constant-hint", what=f"constexpr '{declarator.name}'"
+            )
+        variable = self.new_variable(declarator.name, kind, where, const)
+        variable.volatile = node.words.volatile and not declarator.pointers
+        variable.align = self.alignment(node.align)
+        self.names.add(declarator.name, Bound(variable))
+        yield tree.Declare(where, variable, found)
+
+    def is_settled(self, node: syntax.Variables) -> bool:
+        """Say whether a declaration can only be of constants."""
+        return node.words.const or "constexpr" in node.flags
+
+    def new_variable(self, name: str, kind: Type, where: Position, const: bool) -> tree.Variable:
+        storage = tree.Storage.REGISTER if may_hold(kind) else tree.Storage.LOCAL
+        variable = tree.Variable(name, kind, storage, where, const)
+        self.variables.append(variable)
+        return variable
+
+    def made_variable(self, kind: Type, where: Position) -> tree.Variable:
+        variable = self.new_variable(f"${len(self.variables)}", kind, where, False)
+        variable.storage = tree.Storage.LOCAL
+        return variable
+
+    def check_variable(
+        self, kind: Type, declarator: syntax.Declarator, const: bool, value: syntax.Expr | None
+    ) -> None:
+        if isinstance(kind, Void):
+            raise self.report.error("void-variable", declarator.position, name=declarator.name)
+        if isinstance(kind, Array) and kind.length is None:
+            raise self.report.error("dimension-missing", declarator.position)
+        if const and value is None:
+            raise self.report.error("const-unset", declarator.position, name=declarator.name)
+        if isinstance(kind, Array) and not isinstance(value, syntax.Braces | None):
+            raise self.report.error("array-value", declarator.position, name=declarator.name)
+
+    def counted_array(self, kind: Type, value: syntax.Expr | None) -> Type:
+        """Return an array whose length is that of its values, where none is written."""
+        if isinstance(kind, Array) and kind.length is None and isinstance(value, syntax.Braces):
+            return Array(kind.element, max(1, len(value.items)))
+        return kind
+
+    def deduced_auto(
+        self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
+    ) -> Type | None:
+        """Return what ``auto`` stands for in a declaration, or None where there is none."""
+        if node.words.name != "auto":
+            return None
+        if value is None or isinstance(value, syntax.Braces):
+            raise self.report.error("auto-unset", declarator.position, name=declarator.name)
+        found = self.checked(value)
+        kind = found.type if declarator.reference else nodes.loaded(found).type
+        for _ in declarator.pointers:
+            if not isinstance(kind, Pointer):
+                raise self.report.error("auto-pointer", value.position, type=str(kind))
+            kind = kind.target
+        return kind
+
+    def reference(
+        self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
+    ) -> tree.Statement:
+        where = declarator.position
+        if value is None:
+            raise self.report.error("reference-unset", where, name=declarator.name)
+        auto = self.deduced_auto(node, declarator, value)
+        kind, const = self.resolved(node.words, declarator, auto)
+        place = self.checked(value)
+        if auto is not None and isinstance(place, tree.Lvalue):
+            const = const or nodes.qualifiers(place)[0]
+        pointer = Pointer(kind, const, node.words.volatile)
+        address = self.bound(place, pointer, value.position)
+        variable = self.new_variable(declarator.name, pointer, where, True)
+        self.names.add(declarator.name, Bound(variable, reference=True))
+        return tree.Declare(where, variable, address)
+
+    def shared_variable(
+        self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
+    ) -> None:
+        where = declarator.position
+        if value is not None:
+            raise self.report.error("shared-set", where, "shared-set-hint", name=declarator.name)
+        if declarator.reference or node.words.name == "auto":
+            raise self.report.error("auto-here", where)
+        kind, const = self.resolved(node.words, declarator)
+        storage = tree.Storage.SHARED
+        if "extern" in node.flags:
+            storage = tree.Storage.EXTERN_SHARED
+            if not isinstance(kind, Array) or kind.length is not None:
+                raise self.report.error("extern-shared", where, name=declarator.name)
+        else:
+            self.check_variable(kind, declarator, False, None)
+        variable = tree.Variable(declarator.name, kind, storage, where, const)
+        variable.volatile = node.words.volatile and not declarator.pointers
+        variable.align = self.alignment(node.align)
+        self.shared.append(variable)
+        self.names.add(declarator.name, Bound(variable))

@@ -1,0 +1,303 @@
+"""Declarations: variables, types, functions' heads.
+
+Knows the shapes of the subset and refuses the others by name; knows no type's size.
+"""
+
+from __future__ import annotations
+
+from oneread.source.tokens import Token
+from oneread.trace.front.expressions import ASSIGNMENT, ExpressionParser
+from oneread.trace.front.specifiers import Specifiers
+from oneread.trace.front.syntax import (
+    Alias,
+    Braces,
+    Declarator,
+    EnumType,
+    Expr,
+    FunctionHead,
+    Parameter,
+    StaticAssert,
+    StructType,
+    TemplateParameter,
+    TypeId,
+    Variables,
+)
+from oneread.trace.refusals import REFUSED_WORDS
+
+
+class DeclarationParser(ExpressionParser):
+    """Parses declarations at the cursor."""
+
+    def declare(self, name: str, is_type: bool = False) -> None:
+        """Enter a name in the innermost scope."""
+        self.scopes[-1][name] = is_type
+
+    def variables(self) -> Variables:
+        """Parse ``float a = 1, *b, c[4];``."""
+        start = self.token
+        found = self.specifiers()
+        declared: list[tuple[Declarator, Expr | None]] = []
+        while True:
+            declarator = self.declarator()
+            self.check_declarator(declarator)
+            self.declare(declarator.name)
+            declared.append((declarator, self.initialiser()))
+            if not self.take(","):
+                break
+        self.semicolon()
+        return Variables(
+            start.position, found.words, frozenset(found.flags), found.align, tuple(declared)
+        )
+
+    def check_declarator(self, declarator: Declarator) -> None:
+        if not declarator.name:
+            raise self.expected("a name")
+        if self.sees("::"):
+            raise self.outside("a qualified name", self.token, "declare a plain name")
+        if self.sees(":"):
+            raise self.outside("a bit field", self.token, "use a whole member, and shifts")
+
+    def initialiser(self) -> Expr | None:
+        """Parse ``= value``, ``{...}`` or ``(value)``, if one is there."""
+        if self.sees("=="):
+            raise self.expected("'='")
+        if self.take("="):
+            return self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
+        if self.sees("{"):
+            return self.braces()
+        if self.sees("("):
+            opening = self.token
+            items = self.arguments(opening)
+            if len(items) == 1:
+                return items[0]
+            return self.made(Braces(opening.position, items), *items)
+        return None
+
+    def alias(self) -> Alias | None:
+        """Parse ``typedef T name;`` or ``using name = T;``; ``using namespace`` is nothing."""
+        start = self.next()
+        if start.text == "using":
+            if self.take("namespace") or self.ahead().text == "::":
+                while not self.sees(";", "}") and self.token.kind != "end":
+                    self.next()
+                self.semicolon()
+                return None
+            name = self.next()
+            self.expect("=")
+            kind = self.type_id()
+        else:
+            found = self.specifiers()
+            declarator = self.declarator()
+            if not declarator.name:
+                raise self.expected("a name")
+            name, kind = self.tokens[self.at - 1], TypeId(found.words, declarator)
+            name = name._replace(text=declarator.name)
+        self.declare(name.text, is_type=True)
+        self.semicolon()
+        return Alias(start.position, kind, name.text)
+
+    def begins_struct(self) -> bool:
+        """Say whether a definition of a struct or enum stands here, and not a use of one."""
+        ahead = 0
+        while self.ahead(ahead).text in ("typedef", "const", "static"):
+            ahead += 1
+        if self.ahead(ahead).text not in ("struct", "enum", "class", "union"):
+            return False
+        depth = 0
+        for place in range(self.at + ahead, len(self.tokens)):
+            text = self.tokens[place].text
+            depth += (text == "(") - (text == ")")
+            if text in (";", "=", "}") or depth < 0 or self.tokens[place].kind == "end":
+                return text == ";" and place == self.at + ahead + 2
+            if text == "{":
+                return True
+        return False
+
+    def struct_or_enum(self) -> StructType | EnumType | None:
+        """Parse a definition, with ``typedef struct {...} name;`` and no variables behind it."""
+        is_typedef = self.take("typedef")
+        self.take("const")
+        word = self.next()
+        if word.text in ("class", "union"):
+            raise self.refused(word)
+        made = self.enum(word) if word.text == "enum" else self.struct(word)
+        if is_typedef and self.token.kind == "name" and made is not None:
+            made.name = self.next().text
+            self.declare(made.name, is_type=True)
+        if (self.token.kind == "name" or self.sees("*")) and not self.token.first:
+            raise self.outside(
+                "a variable behind its struct", self.token, "declare it in a line of its own"
+            )
+        self.semicolon()
+        return made
+
+    def struct(self, word: Token) -> StructType | None:
+        align: Expr | None = None
+        while self.sees("__align__", "alignas"):
+            align = self.bracketed()
+        name = self.next() if self.token.kind == "name" else None
+        while self.sees("__align__", "alignas"):
+            align = self.bracketed()
+        if name is not None:
+            self.declare(name.text, is_type=True)
+        if self.sees(";"):
+            return None  # only announced
+        if self.sees(":"):
+            raise self.outside("inheritance", self.token, "repeat the members")
+        opening = self.expect("{")
+        members: list[Variables] = []
+        self.scopes.append({})
+        try:
+            while not self.sees("}"):
+                self.check_member(name.text if name else "")
+                members.append(self.variables())
+        finally:
+            self.scopes.pop()
+        self.expect("}", opening)
+        where = name.position if name else word.position
+        return StructType(where, name.text if name else "", align, tuple(members))
+
+    def check_member(self, struct: str) -> None:
+        """Refuse what a struct may hold besides variables."""
+        token = self.token
+        if token.text in REFUSED_WORDS:
+            raise self.refused(token)
+        if self.sees("public", "private", "protected"):
+            raise self.outside("an access specifier", token, "leave it out")
+        if self.sees("template"):
+            raise self.outside("a member template", token, "write a __device__ function")
+        for place in range(self.at, len(self.tokens)):
+            text = self.tokens[place].text
+            if text in (";", "{", "}", "=") or self.tokens[place].kind == "end":
+                return
+            if text == "operator":
+                raise self.outside(
+                    "an operator of a struct", self.tokens[place], "write a __device__ function"
+                )
+            if text == "(" and self.tokens[place - 1].text not in ("__align__", "alignas"):
+                what = "a member function"
+                if self.tokens[place - 1].text == struct:
+                    what = "a constructor"
+                raise self.outside(
+                    what, self.tokens[place - 1], "write a __device__ function or use braces"
+                )
+
+    def enum(self, word: Token) -> EnumType:
+        if self.sees("class", "struct"):
+            raise self.outside("a scoped enumeration", self.token, "use a plain enum")
+        name = self.next().text if self.token.kind == "name" else ""
+        base = self.type_id() if self.take(":") else None
+        opening = self.expect("{")
+        items = []
+        while not self.sees("}"):
+            if self.token.kind != "name":
+                raise self.expected("a name")
+            item = self.next()
+            self.declare(item.text)
+            value = self.expression(ASSIGNMENT) if self.take("=") else None
+            items.append((item.position, item.text, value))
+            if not self.take(","):
+                break
+        self.expect("}", opening)
+        if name:
+            self.declare(name, is_type=True)
+        return EnumType(word.position, name, base, tuple(items))
+
+    def static_assert(self) -> StaticAssert:
+        """Parse ``static_assert(condition, "message");``."""
+        word = self.next()
+        opening = self.expect("(")
+        condition = self.expression(ASSIGNMENT)
+        message = ""
+        if self.take(","):
+            while self.token.kind == "string":
+                message += self.next().text.strip('"')
+        self.expect(")", opening)
+        self.semicolon()
+        return StaticAssert(word.position, condition, message)
+
+    def template_parameters(self) -> tuple[TemplateParameter, ...]:
+        """Parse ``template <typename T, int N = 4>``."""
+        self.next()
+        opening = self.expect("<")
+        found: list[TemplateParameter] = []
+        while not self.sees(">"):
+            found.append(self.template_parameter())
+            if not self.take(","):
+                break
+        self.expect(">", opening)
+        return tuple(found)
+
+    def template_parameter(self) -> TemplateParameter:
+        token = self.token
+        if self.sees("template"):
+            raise self.outside("a template template parameter", token, "use a type")
+        if self.ahead().text == "..." or (self.ahead(2).text == "..."):
+            raise self.outside("a variadic template", token, "name each parameter")
+        if self.sees("typename", "class"):
+            self.next()
+            name = self.next().text if self.token.kind == "name" else ""
+            self.declare(name, is_type=True)
+            default: TypeId | Expr | None = self.type_id() if self.take("=") else None
+            return TemplateParameter(token.position, name, None, default)
+        words = self.specifiers().words
+        declarator = self.declarator()
+        if declarator.pointers or declarator.reference:
+            raise self.outside("a pointer as a template parameter", token, "pass it as an argument")
+        self.declare(declarator.name)
+        # 12: above > and >>, which end the list.
+        default = self.expression(12) if self.take("=") else None
+        return TemplateParameter(declarator.position, declarator.name, words, default)
+
+    def function_head(self) -> FunctionHead:
+        """Parse a function up to its body; the scope of its template stays open."""
+        start = self.at
+        template: tuple[TemplateParameter, ...] = ()
+        if self.sees("template"):
+            template = self.template_parameters()
+            if self.sees("template"):
+                raise self.outside("a template within a template", self.token, "use one list")
+        if self.sees("<"):
+            raise self.outside("a template specialisation", self.token, "use if constexpr")
+        found = self.specifiers()
+        declarator = self.declarator()
+        if self.sees("operator") or declarator.name == "operator":
+            raise self.outside("an overloaded operator", self.token, "write a named function")
+        if not declarator.name:
+            raise self.expected("the name of a function")
+        found = self.more_attributes(found)
+        parameters = self.parameters()
+        while self.sees("noexcept", "const"):
+            self.next()
+        body = self.at if self.sees("{") else None
+        if body is None and not self.sees(";"):
+            raise self.expected("'{'")
+        return FunctionHead(
+            declarator.position, declarator.name, "__global__" in found.flags,
+            "__device__" in found.flags, TypeId(found.words, declarator), parameters, template,
+            found.max_threads, body, start,
+        )  # fmt: skip
+
+    def more_attributes(self, found: Specifiers) -> Specifiers:
+        """Take ``__launch_bounds__`` where it stands behind the type."""
+        while self.sees("__launch_bounds__"):
+            found.max_threads = self.bracketed()
+        return found
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        opening = self.expect("(")
+        found: list[Parameter] = []
+        if self.sees("void") and self.ahead().text == ")":
+            self.next()
+        while not self.sees(")"):
+            if self.sees("..."):
+                raise self.outside("a variable number of arguments", self.token, "name each one")
+            words = self.specifiers().words
+            declarator = self.declarator()
+            if self.sees("="):
+                raise self.outside("a default argument", self.token, "give it at each call")
+            found.append(Parameter(TypeId(words, declarator)))
+            if not self.take(","):
+                break
+        self.expect(")", opening, "',' or ')'")
+        return tuple(found)

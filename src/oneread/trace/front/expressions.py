@@ -1,0 +1,304 @@
+"""Expressions: from tokens to the syntax tree.
+
+Knows how tightly operators bind and where a type may stand; knows no meaning of a name.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from oneread.source.tokens import Token
+from oneread.trace.front.report import Refused
+from oneread.trace.front.specifiers import SpecifierParser
+from oneread.trace.front.syntax import (
+    Access,
+    Apply,
+    Braces,
+    Cast,
+    Character,
+    Choice,
+    Expr,
+    Infix,
+    Limit,
+    Make,
+    Name,
+    Number,
+    Postfix,
+    Prefix,
+    SizeOf,
+    Subscript,
+    TypeId,
+)
+from oneread.trace.refusals import REFUSED_WORDS
+
+COMMA, ASSIGNMENT, CHOICE, _SHIFT = 1, 2, 3, 11
+
+#: Binary operators by how tightly they bind.
+BINDS: Final = {
+    ",": COMMA,
+    "=": ASSIGNMENT, "+=": ASSIGNMENT, "-=": ASSIGNMENT, "*=": ASSIGNMENT, "/=": ASSIGNMENT,
+    "%=": ASSIGNMENT, "&=": ASSIGNMENT, "|=": ASSIGNMENT, "^=": ASSIGNMENT, "<<=": ASSIGNMENT,
+    ">>=": ASSIGNMENT,
+    "?": CHOICE, "||": 4, "&&": 5, "|": 6, "^": 7, "&": 8, "==": 9, "!=": 9,
+    "<": 10, ">": 10, "<=": 10, ">=": 10, "<<": _SHIFT, ">>": _SHIFT, "+": 12, "-": 12,
+    "*": 13, "/": 13, "%": 13,
+}  # fmt: skip
+
+_PREFIXES: Final = frozenset({"-", "+", "!", "~", "*", "&", "++", "--"})
+_SIZES: Final = frozenset({"sizeof", "alignof"})
+_CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
+_Made = TypeVar("_Made", bound=Expr)
+
+
+class ExpressionParser(SpecifierParser):
+    """Parses expressions at the cursor."""
+
+    def made(self, node: _Made, *parts: Expr) -> _Made:
+        """Return a node with its height, refused when that is beyond the limit of nesting."""
+        node.height = 1 + max((part.height for part in parts), default=0)
+        # A long chain of operators is as deep as brackets: it leans to the left.
+        if node.height + self.depth > self.report.limits.nesting:
+            limit = self.report.limits.nesting
+            raise self.report.error("nesting", node.position, limit=limit)
+        return node
+
+    def expression(self, least: int = COMMA) -> Expr:
+        """Parse an expression whose operators bind at least so tightly."""
+        self.depth += 1
+        try:
+            if self.depth > self.report.limits.nesting:
+                raise self.report.error("nesting", self.token, limit=self.report.limits.nesting)
+            left = self.unary()
+            while (operator := self.token).kind == "mark":
+                binds = BINDS.get(operator.text, 0)
+                if binds < least or not binds:
+                    break
+                self.at += 1
+                left = self.infix(operator, binds, left)
+            return left
+        finally:
+            self.depth -= 1
+
+    def infix(self, operator: Token, binds: int, left: Expr) -> Expr:
+        where = operator.position
+        if binds == CHOICE:
+            then = self.expression(ASSIGNMENT)
+            self.expect(":")
+            otherwise = self.expression(ASSIGNMENT)
+            return self.made(Choice(where, left, then, otherwise), left, then, otherwise)
+        if binds == ASSIGNMENT:
+            right = self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
+        else:
+            if operator.text == "<<" and self.sees("<") and not self.token.spaced:
+                raise self.outside("a kernel launch", operator, "launch from the command line")
+            right = self.expression(binds + 1)
+        return self.made(Infix(where, operator.text, left, right), left, right)
+
+    def unary(self) -> Expr:
+        # Signs in a row are taken in a loop: only brackets and operators make the stack deeper.
+        signs: list[Token | tuple[Token, TypeId]] = []
+        while True:
+            token = self.token
+            if token.kind == "mark" and token.text in _PREFIXES:
+                signs.append(self.next())
+            elif token.text == "(" and self.opens_cast():
+                opening = self.next()
+                kind = self.type_id()
+                self.expect(")", opening)
+                signs.append((opening, kind))
+            elif token.text in _SIZES and not (self.ahead().text == "(" and self.begins_type(2)):
+                signs.append(self.next())
+            else:
+                break
+        value = self.postfix()
+        for sign in reversed(signs):
+            if isinstance(sign, Token) and sign.text in _SIZES:
+                value = self.made(SizeOf(sign.position, sign.text, value), value)
+            elif isinstance(sign, Token):
+                value = self.made(Prefix(sign.position, sign.text, value), value)
+            else:
+                value = self.made(Cast(sign[0].position, "", sign[1], value), value)
+        return value
+
+    def opens_cast(self) -> bool:
+        """Say whether a round bracket holds a type, and so is a cast."""
+        if not self.begins_type(1):
+            return False
+        after = 2
+        while self.ahead(after).kind == "name" or self.ahead(after).text in ("::", "*", "&"):
+            after += 1
+        return self.ahead(after).text == ")"
+
+    def postfix(self) -> Expr:
+        value = self.primary()
+        while (token := self.token).kind == "mark":
+            if token.text == "[":
+                self.next()
+                index = self.expression()
+                self.expect("]", token)
+                value = self.made(Subscript(value.position, value, index), value, index)
+            elif token.text == "(":
+                arguments = self.arguments(token)
+                if not isinstance(value, Name):
+                    raise self.outside("a call through a pointer", token, "call by name")
+                value = self.made(Apply(value.position, value, arguments), value, *arguments)
+            elif token.text in (".", "->"):
+                self.next()
+                if self.token.kind != "name":
+                    raise self.expected("the name of a member")
+                if self.sees("operator") or self.ahead().text == "(":
+                    raise self.outside(
+                        "a member function", self.token, "write a __device__ function"
+                    )
+                member = self.next()
+                arrow = token.text == "->"
+                # The position is that of the member: a wrong name is marked where it stands.
+                value = self.made(Access(member.position, value, member.text, arrow), value)
+            elif token.text in ("++", "--"):
+                self.next()
+                value = self.made(Postfix(token.position, token.text, value), value)
+            else:
+                break
+        return value
+
+    def arguments(self, opening: Token) -> tuple[Expr, ...]:
+        """Parse ``(a, b)``, the opening bracket included."""
+        self.expect("(")
+        items: list[Expr] = []
+        while not self.sees(")"):
+            items.append(self.braces() if self.sees("{") else self.expression(ASSIGNMENT))
+            if not self.take(","):
+                break
+        self.expect(")", opening, "',' or ')'")
+        return tuple(items)
+
+    def braces(self) -> Braces:
+        """Parse ``{a, {b, c}}``."""
+        opening = self.expect("{")
+        with self.deeper():
+            items: list[Expr] = []
+            while not self.sees("}"):
+                if self.sees(".") and self.ahead().kind == "name":
+                    raise self.outside(
+                        "a designated initialiser", self.token, "give the values in order"
+                    )
+                items.append(self.braces() if self.sees("{") else self.expression(ASSIGNMENT))
+                if not self.take(","):
+                    break
+            self.expect("}", opening, "',' or '}'")
+        return self.made(Braces(opening.position, tuple(items)), *items)
+
+    def primary(self) -> Expr:
+        token = self.token
+        if token.kind == "number":
+            return Number(self.next().position, token.text)
+        if token.kind == "character":
+            return Character(self.next().position, token.text)
+        if token.kind == "mark" and token.text == "(":
+            self.next()
+            value = self.expression()
+            self.expect(")", token)
+            behind = self.token
+            if isinstance(value, Name) and behind.kind in ("name", "number") and not behind.first:
+                # `(size_T)x`: meant as a cast.
+                raise self.unknown_type(self.tokens[self.at - 2])
+            return value
+        if token.kind == "mark" and token.text == "[" and self.ahead().text in ("]", "&", "="):
+            self.whole = True
+            raise self.outside("a lambda", token, "write a __device__ function")
+        if token.kind == "string":
+            raise self.outside("a string", token, "a kernel has no use for text")
+        if token.kind == "mark" and token.text == "{":
+            raise self.expected("a value")
+        if token.kind == "name" or token.text == "::":
+            return self.word()
+        raise self.expected("a value")
+
+    def word(self) -> Expr:
+        """Parse what begins with a name."""
+        token = self.token
+        if token.text in _CASTS:
+            return self.cast()
+        if token.text in _SIZES:
+            return self.size_of()
+        if token.text in REFUSED_WORDS:
+            raise self.refused(token)
+        if token.text in self.lost_of_file:
+            raise Refused
+        if self.begins_type(0):
+            return self.make()
+        name = self.qualified()
+        if isinstance(name, Limit):
+            return name
+        if name.name in self.templates and self.sees("<"):
+            name.arguments = self.template_arguments()
+        return name
+
+    def cast(self) -> Expr:
+        form = self.next()
+        opening = self.expect("<")
+        kind = self.type_id()
+        self.expect(">", opening)
+        bracket = self.expect("(")
+        value = self.expression()
+        self.expect(")", bracket)
+        return self.made(Cast(form.position, form.text, kind, value), value)
+
+    def size_of(self) -> Expr:
+        """Parse ``sizeof(T)``."""
+        token = self.next()
+        opening = self.expect("(")
+        kind = self.type_id()
+        self.expect(")", opening)
+        return SizeOf(token.position, token.text, kind)
+
+    def make(self) -> Expr:
+        """Parse ``T(a)`` or ``T{a, b}``."""
+        start = self.token
+        kind = self.type_id()
+        if self.sees("{"):
+            braces = self.braces()
+            return self.made(Make(start.position, kind, braces.items, True), *braces.items)
+        if not self.sees("("):
+            raise self.report.error("type-as-value", start, name=kind.words.name)
+        items = self.arguments(self.token)
+        return self.made(Make(start.position, kind, items, False), *items)
+
+    def qualified(self) -> Name | Limit:
+        """Parse a name; ``std::`` and ``::`` before a built-in change nothing."""
+        start = self.token
+        self.take("::")
+        if self.sees("std") and self.ahead().text == "::":
+            self.at += 2
+        if self.sees("numeric_limits"):
+            return self.limit(start)
+        if self.token.kind != "name":
+            raise self.expected("a name")
+        if self.ahead().text == "::":
+            raise self.scope_refused()
+        name = self.next()
+        return Name(name.position, name.text)
+
+    def limit(self, start: Token) -> Limit:
+        self.next()
+        opening = self.expect("<")
+        kind = self.type_id()
+        self.expect(">", opening)
+        self.expect("::")
+        if self.token.kind != "name":
+            raise self.expected("max, lowest, infinity or the like")
+        member = self.next()
+        bracket = self.expect("(")
+        self.expect(")", bracket)
+        return Limit(start.position, kind, member.text)
+
+    def template_arguments(self) -> tuple[TypeId | Expr, ...]:
+        """Parse ``<int, 32>``; an argument's own ``>`` needs brackets, as in C++."""
+        opening = self.expect("<")
+        items: list[TypeId | Expr] = []
+        while not self.sees(">"):
+            items.append(self.type_id() if self.begins_type(0) else self.expression(_SHIFT + 1))
+            if not self.take(","):
+                break
+        self.expect(">", opening)
+        return tuple(items)

@@ -1,0 +1,98 @@
+"""Numbers and characters as they are written: their value and type.
+
+Knows suffixes and bases; reports nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from oneread.trace.front.fold import Number, converted
+from oneread.trace.types import (
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    LONG_LONG,
+    UINT,
+    ULONG,
+    ULONG_LONG,
+    Scalar,
+)
+
+_INTEGER: Final = re.compile(
+    r"(0[xX][\da-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?)(ll|LL|[lL]?)([uU]?)"
+)
+_DECIMAL: Final = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([fFlL]?)")
+_HEXADECIMAL: Final = re.compile(
+    r"(0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+)([fFlL]?)"
+)
+_ESCAPES: Final = {
+    "n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11,
+}  # fmt: skip
+
+#: Longest number that is read, in characters: more digits than any type has.
+_LONGEST: Final = 400
+
+
+def number(text: str) -> tuple[Scalar, Number] | None:
+    """Return the type and value of a number, or None when it is none."""
+    plain = text.replace("'", "")
+    if len(plain) > _LONGEST:
+        return None
+    if found := _INTEGER.fullmatch(plain):
+        return _integer(found)
+    if found := _HEXADECIMAL.fullmatch(plain):
+        try:
+            value = float.fromhex(found[1])
+        except OverflowError:
+            return None
+        return _floating(value, found[2])
+    if (found := _DECIMAL.fullmatch(plain)) and not plain.isdigit():
+        return _floating(float(found[1]), found[2])
+    return None
+
+
+def _floating(value: float, suffix: str) -> tuple[Scalar, Number]:
+    if suffix in ("f", "F"):
+        # The decimal is rounded once to double and once more to float, half an ulp of double
+        # apart from what a compiler makes of it at worst.
+        single = converted(value, FLOAT)
+        assert single is not None
+        return FLOAT, single
+    return DOUBLE, value
+
+
+def _integer(found: re.Match[str]) -> tuple[Scalar, Number] | None:
+    """Return an integer in the first of C's types that holds it."""
+    digits, before, long, behind = found.groups()
+    if before and behind:
+        return None
+    octal = digits.startswith("0") and digits.isdigit()
+    value = int(digits, 8 if octal else 0)
+    is_unsigned, is_decimal = bool(before or behind), digits[0] != "0"
+    candidates: tuple[Scalar, ...] = (INT, UINT, LONG, ULONG)
+    if long.lower() == "ll":
+        candidates = (LONG_LONG, ULONG_LONG)
+    elif long:
+        candidates = (LONG, ULONG)
+    for kind in candidates:
+        fits = value <= kind.highest
+        # A decimal without a u is never unsigned.
+        if fits and (not kind.signed if is_unsigned else kind.signed or not is_decimal):
+            return kind, value
+    return None
+
+
+def character(text: str) -> int | None:
+    """Return the value of a character in its quotes, or None when it is not one byte."""
+    inner = text[1:-1]
+    if len(inner) == 1 and ord(inner) < 128:
+        return ord(inner)
+    if len(inner) == 2 and inner[0] == "\\":
+        return _ESCAPES.get(inner[1])
+    if found := re.fullmatch(r"\\x([\da-fA-F]{1,2})", inner):
+        value = int(found[1], 16)
+        return value - 256 if value > 127 else value
+    return None

@@ -1,0 +1,139 @@
+"""What a run has found so far, and how it ends.
+
+Knows the catalogue of messages; knows no construct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import Final
+
+from oneread.source.errors import Diagnostic, SourceError
+from oneread.source.text import Position, SourceText
+from oneread.source.tokens import Token
+from oneread.trace.front.settings import Limits
+from oneread.trace.messages import MESSAGES
+
+#: Longest name for which a likely one is looked for.
+_LONGEST_GUESS: Final = 60
+
+
+class Refused(Exception):  # noqa: N818 (not an error for users: it never leaves this package)
+    """What is being read cannot be; its reason is in the report already."""
+
+
+class Report:
+    """Collects diagnostics, each place and message once.
+
+    Parameters
+    ----------
+    limits : Limits
+        How many errors are shown.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.files: dict[str, SourceText] = {}
+        #: Where macros are defined, and which is used at a place.
+        self.macros: dict[str, Position] = {}
+        self.uses: dict[Position, str] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self._seen: set[tuple[str, Position]] = set()
+        self._errors = 0
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Note a finding; stop the run when there are too many errors."""
+        key = (diagnostic.id, diagnostic.position)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        self.diagnostics.append(diagnostic)
+        self._errors += diagnostic.severity == "error"
+        if self._errors >= self.limits.errors:
+            self.stop()
+
+    def error(
+        self,
+        message: str,
+        where: Position | Token,
+        hint: str = "",
+        notes: tuple[Diagnostic, ...] = (),
+        **parameters: str | int,
+    ) -> Refused:
+        """Note an error and return what to raise where nothing can go on."""
+        if isinstance(where, Token):
+            where = where.position
+        notes += self.came_from(where)
+        self.add(Diagnostic(message, where, parameters, "error", hint, notes))
+        return Refused()
+
+    def came_from(self, where: Position) -> tuple[Diagnostic, ...]:
+        """Return the note that shows the macro that is used at a place."""
+        name = self.uses.get(where)
+        if name is None or name not in self.macros:
+            return ()
+        return (Diagnostic("from-macro", self.macros[name], {"name": name}, "note"),)
+
+    def fatal(self, message: str, where: Position, **parameters: str | int) -> SourceError:
+        """Return the error of a run that ends here."""
+        self.diagnostics.append(Diagnostic(message, where, parameters))
+        return self._failure()
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is an error."""
+        return self._errors > 0
+
+    def stop(self) -> None:
+        """Raise all errors that were found, if any."""
+        if self.failed:
+            raise self._failure()
+
+    def _failure(self) -> SourceError:
+        names = {name: number for number, name in enumerate(self.files)}
+        ordered = sorted(
+            self.diagnostics,
+            key=lambda one: (
+                names.get(one.position.file, -1), one.position.line, one.position.column,
+            ),
+        )  # fmt: skip
+        return SourceError(ordered, MESSAGES, self.files.values())
+
+
+def guess(name: str, known: Iterable[str]) -> str:
+    """Return the known name that was probably meant, or an empty string."""
+    if len(name) > _LONGEST_GUESS:
+        return ""
+    limit = 1 if len(name) < 5 else 2
+    near: list[tuple[int, int, int, str]] = []
+    for other in set(known):
+        if abs(len(other) - len(name)) <= limit and other != name:
+            apart = _distance(name.lower(), other.lower())
+            if apart <= limit:
+                near.append((apart, -_shared(name, other), len(other), other))
+    return min(near)[-1] if near else ""
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many letters differ: changed, missing, too many, or two swapped."""
+    before, last = [0] * (len(other) + 1), list(range(len(other) + 1))
+    for row, a in enumerate(one, 1):
+        line = [row]
+        for column, b in enumerate(other, 1):
+            cost = min(last[column] + 1, line[-1] + 1, last[column - 1] + (a != b))
+            if row > 1 < column and a == other[column - 2] and one[row - 2] == b:
+                cost = min(cost, before[column - 2] + 1)
+            line.append(cost)
+        before, last = last, line
+    return last[-1]
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many letters two names share at their starts and ends."""
+    front = _prefix(one, other)
+    return front + _prefix(one[front:][::-1], other[front:][::-1])
+
+
+def _prefix(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

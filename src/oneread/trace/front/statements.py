@@ -1,0 +1,230 @@
+"""Statements and functions' bodies.
+
+Goes on behind a statement that cannot be read, so that one error does not hide the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from oneread.source.tokens import Token
+from oneread.trace.front.declarations import DeclarationParser
+from oneread.trace.front.report import Refused, guess
+from oneread.trace.front.syntax import (
+    Apply,
+    Body,
+    Compound,
+    DoLoop,
+    Expr,
+    ForLoop,
+    FunctionHead,
+    Jump,
+    Selection,
+    Simple,
+    Statement,
+    WhileLoop,
+)
+from oneread.trace.refusals import REFUSED_WORDS
+
+
+class Parser(DeclarationParser):
+    """Parses the declarations and bodies of a file at the cursor."""
+
+    def body(self, head: FunctionHead) -> Body:
+        """Parse the body of a function whose head was read."""
+        self.lost = set()
+        self.depth = 0
+        assert head.body is not None
+        self.at = head.body
+        self.scopes.append({p.type.declarator.name: False for p in head.parameters})
+        try:
+            block = self.compound()
+        finally:
+            self.scopes.pop()
+        return Body(block, frozenset(self.lost))
+
+    def compound(self) -> Compound:
+        """Parse ``{...}``; statements that cannot be read are left out."""
+        opening = self.expect("{")
+        statements: list[Statement] = []
+        self.scopes.append({})
+        while not self.sees("}") and self.token.kind != "end":
+            start = self.at
+            depth, scopes = self.depth, len(self.scopes)
+            try:
+                found = self.statement()
+            except Refused:
+                self.depth = depth
+                del self.scopes[scopes:]
+                self.skip_to_statement(start)
+                if self.at == start:  # a brace that stands here by itself
+                    self.at += 1
+                continue
+            if found is not None:
+                statements.append(found)
+        self.scopes.pop()
+        self.take("}")  # where the file ends instead, the outline has said so
+        return Compound(opening.position, tuple(statements))
+
+    def statement(self) -> Statement | None:
+        """Parse a statement; None for one without effect."""
+        with self.deeper():
+            token = self.token
+            if token.kind == "bad":
+                raise self.unreadable(token)
+            if token.kind == "mark":
+                if token.text == "{":
+                    return self.compound()
+                if self.take(";"):
+                    return None
+                if self.begins_attribute():
+                    return self.worded()
+            if token.kind == "name":
+                parse = _STATEMENTS.get(token.text, Parser.worded)
+                return parse(self)
+            return self.simple()
+
+    def worded(self) -> Statement | None:
+        """Parse a statement that begins with no keyword of its own: a declaration or a value."""
+        token = self.token
+        if token.text in ("case", "default") or (self.ahead().text == ":" and not self.sees("::")):
+            raise self.outside("a label", token, "use loops and conditions")
+        if self.begins_struct():
+            return self.struct_or_enum()
+        if token.text in ("typedef", "using"):
+            return self.alias()
+        if token.text == "template":
+            raise self.outside("a local template", token, "move it out of the function")
+        if self.begins_declaration():
+            return self.variables()
+        if token.text in REFUSED_WORDS:
+            raise self.refused(token)
+        if self.ahead().text == "(" and self.begins_type(2):
+            self.mistyped(token)
+        return self.simple()
+
+    def mistyped(self, word: Token) -> None:
+        """Raise if a name that nobody declared looks like a statement's keyword."""
+        close = guess(word.text, _STATEMENTS)
+        if close and not any(word.text in scope for scope in self.scopes):
+            raise self.report.error("keyword", word, "did-you-mean", name=word.text, guess=close)
+
+    def begins_declaration(self) -> bool:
+        token, after = self.token, self.ahead()
+        if self.begins_attribute() or token.text in _DECLARING:
+            return True
+        if token.kind != "name":
+            return False
+        if self.begins_type(0):
+            # `T(x);` and `T{x};` are values.
+            return after.text not in ("(", "{") or token.text in ("const", "volatile")
+        # Two names in a row: the first should have been a type.
+        if token.text in REFUSED_WORDS or after.text in REFUSED_WORDS:
+            return False
+        return after.kind == "name" and not after.first and after.text not in ("and", "or")
+
+    def simple(self) -> Simple:
+        start = self.token
+        value = self.expression()
+        if not self.sees(";") and isinstance(value, Apply):
+            self.mistyped(start)
+        self.semicolon()
+        return Simple(start.position, value)
+
+    def condition(self) -> Expr:
+        """Parse a condition in its brackets."""
+        opening = self.expect("(")
+        if self.begins_declaration():
+            raise self.outside(
+                "a declaration in a condition", self.token, "declare it in the line before"
+            )
+        value = self.expression()
+        if self.sees(";"):
+            raise self.outside("an initialiser in a condition", self.token, "write it before")
+        self.expect(")", opening)
+        return value
+
+    def inner(self) -> Statement:
+        """Parse the statement that a condition or loop governs."""
+        where = self.token.position
+        self.scopes.append({})
+        try:
+            return self.statement() or Compound(where, ())
+        finally:
+            self.scopes.pop()
+
+    def parse_if(self) -> Selection:
+        word = self.next()
+        settled = self.take("constexpr")
+        condition = self.condition()
+        then = self.inner()
+        otherwise = self.inner() if self.take("else") else None
+        return Selection(word.position, condition, then, otherwise, settled)
+
+    def parse_else(self) -> Statement:
+        raise self.report.error("else-lost", self.next())
+
+    def parse_for(self) -> ForLoop:
+        word = self.next()
+        opening = self.expect("(")
+        self.scopes.append({})
+        try:
+            start: Statement | None = None
+            if not self.take(";"):
+                start = self.variables() if self.begins_declaration() else self.simple()
+            if self.sees(")"):
+                raise self.expected("';'")
+            condition = None if self.sees(";") else self.expression()
+            self.expect(";")
+            step = None if self.sees(")") else self.expression()
+            self.expect(")", opening)
+            return ForLoop(word.position, start, condition, step, self.inner())
+        finally:
+            self.scopes.pop()
+
+    def parse_while(self) -> WhileLoop:
+        word = self.next()
+        condition = self.condition()
+        return WhileLoop(word.position, condition, self.inner())
+
+    def parse_do(self) -> DoLoop:
+        word = self.next()
+        body = self.inner()
+        self.expect("while")
+        condition = self.condition()
+        self.semicolon()
+        return DoLoop(word.position, body, condition)
+
+    def parse_return(self) -> Jump:
+        word = self.next()
+        value: Expr | None = None
+        if not self.sees(";"):
+            value = self.braces() if self.sees("{") else self.expression()
+        self.semicolon()
+        return Jump(word.position, "return", value)
+
+    def jump(self) -> Jump:
+        word = self.next()
+        self.semicolon()
+        return Jump(word.position, word.text)
+
+
+_STATEMENTS: Final[dict[str, Callable[[Parser], Statement | None]]] = {
+    "if": Parser.parse_if,
+    "else": Parser.parse_else,
+    "for": Parser.parse_for,
+    "while": Parser.parse_while,
+    "do": Parser.parse_do,
+    "return": Parser.parse_return,
+    "break": Parser.jump,
+    "continue": Parser.jump,
+    "static_assert": Parser.static_assert,
+}
+
+_DECLARING = frozenset(
+    {
+        "extern", "static", "constexpr", "__shared__", "__constant__", "register", "__align__",
+        "alignas",
+    }
+)  # fmt: skip

@@ -1,0 +1,322 @@
+"""The syntax tree: what was written, before any name has a meaning.
+
+Values only. Brackets are gone, their effect is in the shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from oneread.source.text import Position
+
+
+@dataclass(slots=True)
+class TypeWords:
+    """The words of a type before its declarators: ``const unsigned int``, ``T``, ``auto``."""
+
+    position: Position
+    name: str
+    const: bool = False
+    volatile: bool = False
+
+
+@dataclass(slots=True)
+class Declarator:
+    """What stands around a name: stars with their qualifiers, a reference, dimensions."""
+
+    position: Position
+    name: str
+    #: For each star, from left to right: whether the pointer itself is const, volatile.
+    pointers: tuple[tuple[bool, bool], ...] = ()
+    reference: bool = False
+    dimensions: tuple[Expr | None, ...] = ()
+
+
+@dataclass(slots=True)
+class TypeId:
+    """A whole type, as in a cast."""
+
+    words: TypeWords
+    declarator: Declarator
+
+
+@dataclass(slots=True)
+class Expr:
+    """An expression; `height` is how deep it is nested."""
+
+    position: Position
+    height: int = field(default=1, init=False)
+
+
+@dataclass(slots=True)
+class Number(Expr):
+    """A number as it is written."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Character(Expr):
+    """A character in its quotes."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Name(Expr):
+    """A name; `arguments` are those of a template, None where no bracket stands."""
+
+    name: str
+    arguments: tuple[TypeId | Expr, ...] | None = None
+
+
+@dataclass(slots=True)
+class Limit(Expr):
+    """``std::numeric_limits<T>::member()``."""
+
+    type: TypeId
+    member: str
+
+
+@dataclass(slots=True)
+class Prefix(Expr):
+    """An operator before its operand."""
+
+    operator: str
+    value: Expr
+
+
+@dataclass(slots=True)
+class Postfix(Expr):
+    """``++`` or ``--`` behind its operand."""
+
+    operator: str
+    value: Expr
+
+
+@dataclass(slots=True)
+class Infix(Expr):
+    """A binary operator, assignments and the comma among them."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(slots=True)
+class Choice(Expr):
+    """``condition ? then : otherwise``."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(slots=True)
+class Apply(Expr):
+    """A call by name."""
+
+    function: Name
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(slots=True)
+class Subscript(Expr):
+    """``base[index]``."""
+
+    base: Expr
+    index: Expr
+
+
+@dataclass(slots=True)
+class Access(Expr):
+    """``base.member`` or ``base->member``."""
+
+    base: Expr
+    member: str
+    arrow: bool
+
+
+@dataclass(slots=True)
+class Cast(Expr):
+    """A cast; `form` is empty for C's, or static_cast, reinterpret_cast, const_cast."""
+
+    form: str
+    type: TypeId
+    value: Expr
+
+
+@dataclass(slots=True)
+class Braces(Expr):
+    """``{a, b}``, as an initialiser."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(slots=True)
+class Make(Expr):
+    """``T{a, b}`` or ``T(a)``."""
+
+    type: TypeId
+    items: tuple[Expr, ...]
+    braces: bool
+
+
+@dataclass(slots=True)
+class SizeOf(Expr):
+    """``sizeof`` or ``alignof`` of a type or of an expression's type."""
+
+    operator: str
+    of: TypeId | Expr
+
+
+@dataclass(slots=True)
+class Statement:
+    """A statement or declaration."""
+
+    position: Position
+
+
+@dataclass(slots=True)
+class Compound(Statement):
+    """``{...}``."""
+
+    statements: tuple[Statement, ...]
+
+
+@dataclass(slots=True)
+class Simple(Statement):
+    """An expression and its semicolon."""
+
+    value: Expr
+
+
+@dataclass(slots=True)
+class Selection(Statement):
+    """``if``; `settled` for ``if constexpr``."""
+
+    condition: Expr
+    then: Statement
+    otherwise: Statement | None
+    settled: bool
+
+
+@dataclass(slots=True)
+class ForLoop(Statement):
+    """``for``."""
+
+    start: Statement | None
+    condition: Expr | None
+    step: Expr | None
+    body: Statement
+
+
+@dataclass(slots=True)
+class WhileLoop(Statement):
+    """``while``."""
+
+    condition: Expr
+    body: Statement
+
+
+@dataclass(slots=True)
+class DoLoop(Statement):
+    """``do``."""
+
+    body: Statement
+    condition: Expr
+
+
+@dataclass(slots=True)
+class Jump(Statement):
+    """``break``, ``continue`` or ``return``."""
+
+    word: str
+    value: Expr | None = None
+
+
+@dataclass(slots=True)
+class Variables(Statement):
+    """Variables declared together, each with its initialiser."""
+
+    words: TypeWords
+    #: Storage and such: static, extern, constexpr, __shared__, __constant__, __device__.
+    flags: frozenset[str]
+    align: Expr | None
+    declared: tuple[tuple[Declarator, Expr | None], ...]
+
+
+@dataclass(slots=True)
+class Alias(Statement):
+    """``typedef`` or ``using``."""
+
+    type: TypeId
+    name: str
+
+
+@dataclass(slots=True)
+class StructType(Statement):
+    """The definition of a struct."""
+
+    name: str
+    align: Expr | None
+    members: tuple[Variables, ...]
+
+
+@dataclass(slots=True)
+class EnumType(Statement):
+    """An enumeration: `scoped` ones are refused before."""
+
+    name: str
+    base: TypeId | None
+    items: tuple[tuple[Position, str, Expr | None], ...]
+
+
+@dataclass(slots=True)
+class StaticAssert(Statement):
+    """``static_assert``."""
+
+    condition: Expr
+    message: str
+
+
+@dataclass(slots=True)
+class TemplateParameter:
+    """``typename T`` (then `words` is None) or ``int N``, with a default perhaps."""
+
+    position: Position
+    name: str
+    words: TypeWords | None
+    default: TypeId | Expr | None
+
+
+@dataclass(slots=True)
+class Parameter:
+    """A parameter of a function."""
+
+    type: TypeId
+
+
+@dataclass(slots=True)
+class FunctionHead:
+    """A function without its body: `body` is where its brace stands among the tokens, or None."""
+
+    position: Position
+    name: str
+    is_kernel: bool
+    is_device: bool
+    returns: TypeId
+    parameters: tuple[Parameter, ...]
+    template: tuple[TemplateParameter, ...]
+    max_threads: Expr | None
+    body: int | None
+    #: Where it stands among the tokens, so that use before declaration is seen.
+    start: int
+
+
+@dataclass(slots=True)
+class Body:
+    """A function's statements, and the names in what could not be read of it."""
+
+    block: Compound
+    lost: frozenset[str]

@@ -1,0 +1,155 @@
+"""What a kernel computed, compared with the truth in double.
+
+Knows no machine: arguments, inputs and outputs only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from oneread.trace import truth
+
+#: How far a float32 kernel may be off: relative, and absolute. Sums of 65,536 terms in any order
+#: and exponentials of differences up to 70 stay a factor of ten below.
+RELATIVE, ABSOLUTE = 2e-4, 1e-7
+
+
+#: Names of what outputs should be, by the output.
+Truths = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An output against what it should be."""
+
+    buffer: str
+    op: str
+    """What it was taken for."""
+    max_abs: float
+    """Largest difference of finite elements."""
+    wrong: int
+    """Elements beyond the tolerance, or of another class of number."""
+    count: int
+    nans: int
+    first_wrong: int | None
+    got: float | None = None
+    want: float | None = None
+
+
+def close(got: float, want: float) -> bool:
+    """Say whether a float32 result is what it should be; NaN is NaN and infinities are equal."""
+    if want != want or got != got:
+        return want != want and got != got
+    if math.isinf(want) or math.isinf(got):
+        return got == want
+    return abs(got - want) <= RELATIVE * abs(want) + ABSOLUTE
+
+
+def compare(buffer: str, op: str, got: Sequence[float], want: Sequence[float]) -> Judgement:
+    """Return the judgement of one output."""
+    wrong = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not close(g, w)]
+    differences = [
+        abs(g - w) for g, w in zip(got, want, strict=True) if math.isfinite(g) and math.isfinite(w)
+    ]
+    first = wrong[0] if wrong else None
+    return Judgement(
+        buffer,
+        op,
+        max(differences, default=0.0),
+        len(wrong),
+        len(got),
+        sum(1 for g in got if g != g),
+        first,
+        None if first is None else got[first],
+        None if first is None else want[first],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A buffer that a kernel has written."""
+
+    name: str
+    values: Sequence[float]
+    shape: str
+    """The expression of its size: ``rows*vocab``, ``rows*k``, ``rows`` or another."""
+    floating: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What the kernel was given: the rows of each input, k, and columns of a span."""
+
+    inputs: Sequence[Sequence[truth.Row]]
+    k: int
+    span: int
+
+    def truth(self, name: str) -> list[float]:
+        """Return what this name stands for, row after row."""
+        if name == "multiply_add":
+            a, b, c = ([value for row in rows for value in row] for rows in self.inputs[:3])
+            return [x * y + z for x, y, z in zip(a, b, c, strict=True)]
+        if name in truth.BY_K:
+            by_k = truth.BY_K[name]
+            return [value for row in self.inputs[0] for value in by_k(row, self.k)]
+        if name in truth.BY_SPAN:
+            by_span = truth.BY_SPAN[name]
+            return [value for row in self.inputs[0] for value in by_span(row, self.span)]
+        by_row = truth.BY_ROW[name]
+        return [value for row in self.inputs[0] for value in by_row(row)]
+
+
+#: Usual names of outputs of one number a row.
+_ROW_OUTPUTS = {
+    "lse": "logsumexp",
+    "logsumexp": "logsumexp",
+    "m": "maximum",
+    "maximum": "maximum",
+    "row_max": "maximum",
+    "d": "normalizer",
+    "normalizer": "normalizer",
+    "row_sum": "normalizer",
+}
+
+
+def guess(kernel: str, exponentials: int, outputs: Sequence[Output]) -> Truths:
+    """Return what each output seems to be, by names and shapes; those in doubt are left out."""
+    name = kernel.lower()
+    whole = "softmax" if "softmax" in name or exponentials else ""
+    if re.search(r"log_?softmax", name):
+        whole = "log_softmax"
+    found: dict[str, str] = {}
+    for output in outputs:
+        if output.shape == "rows" and output.name.lower() in _ROW_OUTPUTS:
+            found[output.name] = _ROW_OUTPUTS[output.name.lower()]
+        elif output.shape == "rows*vocab" and output.floating and whole:
+            found[output.name] = whole
+        elif output.shape == "rows*k":
+            ranked = "top_probabilities" if whole else "top_values"
+            found[output.name] = ranked if output.floating else "top_columns"
+    return found
+
+
+def judge(outputs: Sequence[Output], problem: Problem, truths: Truths) -> list[Judgement]:
+    """Compare outputs with what they should be.
+
+    Parameters
+    ----------
+    outputs : sequence
+        What the kernel has written.
+    problem : Problem
+        What it was given.
+    truths : mapping
+        A name of `truth.NAMES` for each output that is known.
+    """
+    found = []
+    for output in outputs:
+        name = truths.get(output.name)
+        if name is not None:
+            want = problem.truth(name)
+            if len(want) == len(output.values):
+                found.append(compare(output.name, name, output.values, want))
+    return found

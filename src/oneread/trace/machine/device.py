@@ -1,0 +1,265 @@
+"""The device's memory in use: every request of a warp passes here once.
+
+Knows neither the source nor the schedule. Addresses become cells of buffers; bounds, races and
+unset cells are checked; requests are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from oneread.trace.faults import Faults
+from oneread.trace.machine import counting
+from oneread.trace.machine.addressing import find, resolve
+from oneread.trace.machine.hazards import Access, Hazards
+from oneread.trace.machine.memory import Buffer, Space
+from oneread.trace.machine.reporting import Reporter
+from oneread.trace.machine.sites import Site
+from oneread.trace.machine.values import (
+    FULL,
+    active,
+    bits_of,
+    choose,
+    choose_bits,
+    look,
+    scatter,
+)
+from oneread.trace.machine.warp import Warp
+
+
+class Shape(NamedTuple):
+    """How a value lies in memory."""
+
+    size: int
+    align: int
+    parts: tuple[tuple[int, str], ...]
+    """Byte offset and type of each scalar."""
+
+
+Parts = Sequence[Sequence[Any]]
+Watcher = Callable[[Access, Parts, Parts | None], None]
+
+
+class Device:
+    """Global and shared memory, and what is noted of every access.
+
+    Parameters
+    ----------
+    faults : Faults
+        Where faults go.
+    """
+
+    def __init__(self, faults: Faults) -> None:
+        self.spaces = {"global": Space("global"), "shared": Space("shared")}
+        self.hazards = Hazards()
+        self.report = Reporter(faults)
+        self.step = 0
+        self.accesses = 0
+        self.watcher: Watcher | None = None
+        """Called with every access, its values and those before, where a recording is made."""
+
+    def load(self, warp: Warp, site: Site, address: Any, shape: Shape) -> list[Any]:
+        """Return the scalars at an address, one value of 32 lanes for each part."""
+        pieces = resolve(self, warp, site, address, shape, "load")
+        if len(pieces) == 1 and pieces[0].bits == warp.mask:
+            return self._fetch(pieces[0], shape)
+        values: list[Any] = [0.0 if code in "fd" else 0 for _, code in shape.parts]
+        for access in pieces:
+            got = self._fetch(access, shape)
+            values = [
+                (choose_bits if code == "?" else choose)(access.bits, new, old)
+                for (_, code), new, old in zip(shape.parts, got, values, strict=True)
+            ]
+        return values
+
+    def store(
+        self, warp: Warp, site: Site, address: Any, shape: Shape, values: Sequence[Any]
+    ) -> None:
+        """Store one value of 32 lanes for each part at an address."""
+        for access in resolve(self, warp, site, address, shape, "store"):
+            self._put(access, shape, values)
+
+    def atomic(
+        self,
+        warp: Warp,
+        site: Site,
+        address: Any,
+        shape: Shape,
+        update: Callable[[Any, int], Any],
+    ) -> Any:
+        """Replace what is at an address, lane by lane; return what was there before.
+
+        Parameters
+        ----------
+        warp, site, address, shape
+            As for a load; one scalar.
+        update : callable
+            Takes the old number and the lane, returns the new one.
+        """
+        code = shape.parts[0][1]
+        values: Any = 0.0 if code in "fd" else 0
+        for access in resolve(self, warp, site, address, shape, "atomic"):
+            self._check_set(access)
+            if access.buffer.space != "local":
+                if access.buffer.space == "global":
+                    self.hazards.order(access)
+                self.report.races(self.hazards.store(access, None))
+            olds = []
+            for place, lane in enumerate(look(access.bits).lanes):
+                spot = (access.offsets[place if access.per else 0],)
+                old = access.buffer.read(spot, code)[0]
+                access.buffer.write(spot, code, (update(old, lane),))
+                olds.append(old)
+            self._count(access)
+            if self.watcher is not None:
+                self.watcher(access, [olds], None)
+            values = choose(access.bits, scatter(olds, access.bits, olds[0]), values)
+        return values
+
+    def find(self, warp: Warp, address: int) -> Buffer | None:
+        """Return the buffer at or near an address, as a warp sees it."""
+        return find(self, warp, address)
+
+    def _fetch(self, access: Access, shape: Shape) -> list[Any]:
+        self._check_set(access)
+        if access.buffer.space != "local":
+            races = self.hazards.load(access)
+            if races:
+                self.report.races(races)
+        self._count(access)
+        values, seen = [], []
+        for at, code in shape.parts:
+            got = access.buffer.read(_moved(access.offsets, at), code)
+            seen.append(got)
+            value = scatter(got, access.bits, got[0]) if access.per else got[0]
+            if code == "?":
+                value = bits_of(value) if access.per else FULL if value else 0
+            values.append(value)
+        if self.watcher is not None:
+            self.watcher(access, seen, None)
+        return values
+
+    def _put(self, access: Access, shape: Shape, values: Sequence[Any]) -> None:
+        values = [
+            look(value).flags if code == "?" else value
+            for (_, code), value in zip(shape.parts, values, strict=True)
+        ]
+        if access.per == 0 and any(type(value) in (tuple, range) for value in values):
+            # One address, many values: lane by lane, so that the last one stays.
+            access.touch(list(access.offsets) * look(access.bits).size, shape.size, False)
+        rows = [active(value, access.bits) if access.per else (value,) for value in values]
+        buffer = access.buffer
+        if buffer.space != "local":
+            races = self.hazards.store(access, _cell_by_cell(rows, len(access.cells)))
+            if races:
+                self.report.races(races)
+        olds = None
+        if self.watcher is not None:
+            olds = [buffer.read(_moved(access.offsets, at), code) for at, code in shape.parts]
+        for (at, code), row in zip(shape.parts, rows, strict=True):
+            buffer.write(_moved(access.offsets, at), code, row)
+        cells = access.cells
+        if type(cells) is range and cells.step > 0:
+            buffer.valid[cells.start : cells[-1] + 1 : cells.step] = b"\x01" * len(cells)
+        else:
+            for cell in cells:
+                buffer.valid[cell] = 1
+        self._count(access)
+        if self.watcher is not None:
+            self.watcher(access, rows, olds)
+
+    def _check_set(self, access: Access) -> None:
+        valid, cells = access.buffer.valid, access.cells
+        if type(cells) is range and cells.step > 0:
+            if 0 not in valid[cells.start : cells[-1] + 1 : cells.step]:
+                return
+        elif all(map(valid.__getitem__, cells)):
+            return
+        self.report.unset(access, [cell for cell in cells if not valid[cell]])
+        for cell in cells:
+            valid[cell] = 1  # reported; what is computed from it is not again
+
+    def _count(self, access: Access) -> None:
+        site, buffer = access.site, access.buffer
+        offsets, size = access.offsets, access.size
+        self.accesses += 1
+        access.warp.order.setdefault(site, self.step)
+        if buffer is not site.buffer:
+            site.enter(buffer)
+        tally = site.tally
+        lanes = look(access.bits).size
+        per = max(1, access.per or len(access.cells))
+        tally.requests += 1
+        tally.lanes += lanes
+        tally.elements += lanes * per
+        tally.size_bytes += lanes * size
+        tally.last_step = self.step
+        if tally.requests == 1:
+            tally.first_step = self.step
+        if buffer.space == "global":
+            sectors = counting.sectors(offsets, size)
+            tally.sectors += len(sectors)
+            tally.ideal_sectors += counting.ideal_sectors(offsets, size)
+            access.warp.block.ask(buffer.base, sectors, access.kind != "load")
+            _count_cells(access, lanes)
+            self._note_reuse(access, tally, lanes * per)
+        elif buffer.space == "shared":
+            numbers = look(access.bits).lanes[: len(offsets)]
+            tally.wavefronts += counting.wavefronts(offsets, numbers, size)
+            tally.ideal_wavefronts += counting.ideal_wavefronts(numbers, size)
+            if access.kind != "load":
+                access.warp.recent.clear()
+
+    def _note_reuse(self, access: Access, tally: Any, elements: int) -> None:
+        recent = access.warp.recent
+        if access.kind != "load":
+            recent.clear()
+            return
+        offsets = access.offsets
+        key = (
+            access.buffer.base,
+            offsets if type(offsets) is range else tuple(offsets),
+            access.per,
+        )
+        known = recent.get(key, 0)
+        if known & access.bits == access.bits:
+            tally.reused += elements
+        recent[key] = known | access.bits
+
+
+def _moved(offsets: Sequence[int], by: int) -> Sequence[int]:
+    if not by:
+        return offsets
+    if type(offsets) is range:
+        return range(offsets.start + by, offsets.stop + by, offsets.step)
+    return [offset + by for offset in offsets]
+
+
+def _cell_by_cell(rows: Sequence[Sequence[Any]], cells: int) -> Sequence[Any]:
+    """Return what is stored to each cell; where types differ, things that equal nothing."""
+    if len(rows) == 1 and len(rows[0]) == cells:
+        return rows[0]
+    if len(rows) * len(rows[0]) == cells:
+        return [value for lane in zip(*rows, strict=True) for value in lane]
+    return [object() for _ in range(cells)]
+
+
+def _count_cells(access: Access, lanes: int) -> None:
+    buffer, cells = access.buffer, access.cells
+    if access.kind == "load":
+        tables: tuple[list[int], ...] = (buffer.loads,)
+    elif access.kind == "store":
+        tables = (buffer.stores,)
+    else:
+        tables = (buffer.loads, buffer.stores)
+    for table in tables:
+        if access.per == 0:
+            for cell in cells:
+                table[cell] += lanes
+        elif type(cells) is range and cells.step > 0:
+            part = slice(cells.start, cells[-1] + 1, cells.step)
+            table[part] = [times + 1 for times in table[part]]
+        else:
+            for cell in cells:
+                table[cell] += 1

@@ -1,0 +1,150 @@
+"""Known repairs of faults, as edits of the source text.
+
+Knows the text and the faults; runs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from oneread.trace.faults import Fault, Repair
+
+_CLOSING = {"[": "]", "(": ")"}
+
+#: Names of exponentials in the source, for a guard around them.
+_EXPONENTIAL = re.compile(r"\b(__expf|expf|exp2f|exp2|exp)\s*$")
+
+
+def add_repairs(faults: Sequence[Fault], text: str, bound: str | None) -> None:
+    """Give faults the repairs that are known for them.
+
+    Parameters
+    ----------
+    faults : sequence of Fault
+        Changed in place.
+    text : str
+        The source.
+    bound : str or None
+        The parameter that holds the length of a row.
+    """
+    lines = text.splitlines()
+    for fault in faults:
+        if fault.repair is None:
+            fault.repair = _repair(fault, lines, bound)
+
+
+def _repair(fault: Fault, lines: Sequence[str], bound: str | None) -> Repair | None:
+    line = lines[fault.line - 1] if 0 < fault.line <= len(lines) else ""
+    if fault.id in {"stray-row", "out-of-bounds"} and bound and fault.parameters.get("load"):
+        return _guard(fault, line, bound)
+    if fault.id == "nan-made" and fault.parameters.get("operator") == "-":
+        return _skip(fault, line)
+    return None
+
+
+def _guard(fault: Fault, line: str, bound: str) -> Repair | None:
+    """Return ``a[i]`` as ``(i < bound ? a[i] : -INFINITY)``."""
+    start = fault.column - 1
+    match = re.match(r"\w+\s*(?=\[)", line[start:])
+    end = _closed(line, start + match.end()) if match else -1
+    if match is None or end < 0:
+        return None
+    access = line[start:end]
+    index = line[start + match.end() + 1 : end - 1].strip()
+    return _replace(fault, start, access, f"({index} < {bound} ? {access} : -INFINITY)")
+
+
+def _skip(fault: Fault, line: str) -> Repair | None:
+    """Return ``expf(x - m)`` as ``(m == -INFINITY ? 0.0f : expf(x - m))``."""
+    at = fault.column - 1
+    depth = 0
+    for place in range(at - 1, -1, -1):
+        if line[place] in ")]":
+            depth += 1
+        elif line[place] in "([":
+            if depth == 0:
+                break
+            depth -= 1
+    else:
+        return None
+    name = _EXPONENTIAL.search(line[:place])
+    end = _closed(line, place)
+    if name is None or line[place] != "(" or end < 0:
+        return None
+    call, subtracted = line[name.start() : end], line[at + 1 : end - 1].strip()
+    if not re.fullmatch(r"[\w.\[\]>-]+", subtracted):
+        return None
+    guarded = f"({subtracted} == -INFINITY ? 0.0f : {call})"
+    return _replace(fault, name.start(), call, guarded)
+
+
+def _replace(fault: Fault, start: int, old: str, new: str) -> Repair:
+    return Repair("replace", fault.line, start + 1, {"old": old, "new": new})
+
+
+def _closed(line: str, start: int) -> int:
+    """Return where the bracket that opens at `start` has been closed, -1 if not in this line."""
+    stack: list[str] = []
+    for place in range(start, len(line)):
+        if line[place] in _CLOSING:
+            stack.append(_CLOSING[line[place]])
+        elif stack and line[place] == stack[-1]:
+            stack.pop()
+            if not stack:
+                return place + 1
+    return -1
+
+
+def apply(text: str, repairs: Sequence[Repair]) -> str:
+    """Return the source with repairs made.
+
+    Parameters
+    ----------
+    text : str
+        The source.
+    repairs : sequence of Repair
+        Each is made once, whatever its place in the sequence; those of lower lines first, so that
+        the places of the others stay right.
+    """
+    lines = text.splitlines(keepends=True)
+    distinct: dict[tuple[Any, ...], Repair] = {
+        (one.kind, one.line, one.column, *map(str, one.parameters.values())): one for one in repairs
+    }
+    for one in sorted(distinct.values(), key=lambda r: (r.line, r.column), reverse=True):
+        line = lines[one.line - 1]
+        start = one.column - 1
+        if one.kind == "insert-after":
+            _insert_after(lines, one)
+        elif one.kind == "insert":
+            lines[one.line - 1] = line[:start] + one.parameters["text"] + line[start:]
+        elif line.startswith(one.parameters["old"], start):
+            rest = line[start + len(one.parameters["old"]) :]
+            lines[one.line - 1] = line[:start] + one.parameters["new"] + rest
+    return "".join(lines)
+
+
+def _insert_after(lines: list[str], repair: Repair) -> None:
+    """Put a line behind the statement that starts at the repair's place."""
+    number, column = repair.line - 1, repair.column - 1
+    indent = re.match(r"\s*", lines[number])
+    margin = indent.group() if indent else ""
+    depth = 0
+    while number < len(lines):
+        code = lines[number].split("//")[0]
+        for place in range(column, len(code)):
+            depth += (code[place] in "{(") - (code[place] in "})")
+            if depth == 0 and code[place] in ";}" and not _goes_on(lines, number, place):
+                lines.insert(number + 1, f"{margin}{repair.parameters['text']}\n")
+                return
+        number, column = number + 1, 0
+
+
+def _goes_on(lines: Sequence[str], number: int, place: int) -> bool:
+    """Say whether an `else` follows."""
+    rest = "".join([lines[number][place + 1 :], *lines[number + 1 : number + 3]]).lstrip()
+    return rest.startswith("else")
+
+
+__all__ = ["add_repairs", "apply"]

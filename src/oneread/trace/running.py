@@ -1,0 +1,296 @@
+"""A kernel run: buffers made, the tree compiled, blocks run, the outcome judged.
+
+Knows every part of the machine; knows no text but for repairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oneread.trace import inputs
+from oneread.trace.arguments import Argument, Parameter, bind
+from oneread.trace.case import Case
+from oneread.trace.compiler.context import Context
+from oneread.trace.compiler.kernel import Kernel
+from oneread.trace.compiler.layout import layout, letter
+from oneread.trace.counts import Counts, gather
+from oneread.trace.errors import UsageError
+from oneread.trace.faults import Fault, Faults, order
+from oneread.trace.findings import after_run
+from oneread.trace.judging import Judgement, Output, Problem, guess, judge
+from oneread.trace.machine.device import Device
+from oneread.trace.machine.floats import round32
+from oneread.trace.machine.launch import Clock, Launch
+from oneread.trace.machine.memory import Buffer
+from oneread.trace.recording import Recorder, Recording
+from oneread.trace.repairs import add_repairs
+from oneread.trace.schedules import Schedule
+from oneread.trace.static import has_rows
+from oneread.trace.tree import Program, Variable
+from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
+from oneread.trace.watching import Watch, Watches
+
+
+@dataclass(frozen=True)
+class Run:
+    """A kernel that has run."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    schedule: str
+    arguments: list[Argument]
+    counts: Counts
+    faults: list[Fault]
+    """The worst first."""
+    result: list[Judgement]
+    """Each output whose meaning is known, against the truth in double."""
+    inputs: dict[str, list[Any]]
+    outputs: dict[str, list[Any]]
+    """Numbers of each buffer that the kernel may write."""
+    watch: list[Watch]
+    """m, d and the factor as they were found, and every value that they took."""
+    recording: Recording | None
+
+    def worst(self) -> str | None:
+        """Return the severity of the worst fault, None where there is none."""
+        return self.faults[0].severity if self.faults else None
+
+    def having(self, identifier: str) -> list[Fault]:
+        """Return the faults of one kind."""
+        return [fault for fault in self.faults if fault.id == identifier]
+
+
+def launch(program: Program, text: str, case: Case) -> Run:
+    """Run a kernel once; where it makes NaN that should not be, find out where they come from.
+
+    Parameters
+    ----------
+    program : Program
+        The typed tree of the kernel.
+    text : str
+        Its source, for repairs and the values of macros.
+    case : Case
+        What it is launched with.
+
+    Returns
+    -------
+    Run
+        What happened.
+    """
+    run = _Session(program, text, case, find_nan=False).run()
+    if any(one.got is not None and one.got != one.got for one in run.result):
+        again = _Session(program, text, replace(case, record=False), find_nan=True).run()
+        run.faults.extend(again.having("nan-made"))
+        run.faults.sort(key=order)
+    return run
+
+
+class _Session:
+    """One run, from arguments to outcome."""
+
+    def __init__(self, program: Program, text: str, case: Case, find_nan: bool) -> None:
+        self._program, self._text, self._case = program, text, case
+        self._names = case.names(text)
+        self._grid = case.grid_shape(self._names)
+        self._block = case.block_shape(self._names, program)
+        case.limits.check_launch(self._grid, self._block)
+        self._faults = Faults()
+        self._device = Device(self._faults)
+        self._arguments = bind(
+            [_parameter(one) for one in program.kernel.parameters],
+            case.arguments,
+            self._names,
+            case.input,
+        )
+        self._buffers: dict[str, Buffer] = {}
+        self._inputs: dict[str, list[Any]] = {}
+        self._schedule = Schedule.parse(case.schedule)
+        self._find_nan = find_nan
+
+    def run(self) -> Run:
+        """Run the kernel."""
+        parameters = self._program.kernel.parameters
+        values = list(map(self._value, parameters, self._arguments))
+        clock = Clock(self._device, self._case.limits)
+        recorder = self._recorder(clock)
+        context = self._context(clock, recorder)
+        kernel = Kernel(self._program, context, values)
+        launched = Launch(
+            kernel, self._device, self._grid, self._block, self._schedule, self._owner()
+        )
+        counts = gather(
+            self._buffers.values(),
+            context.sites,
+            context.barriers,
+            launched.run(),
+            self._device.step,
+            (context.exps[0], context.exps[1]),
+        )
+        result = self._judge(counts)
+        after_run(self._faults, self._program, context, self._written(), counts, result)
+        faults = self._faults.sorted()
+        add_repairs(faults, self._text, _bound(self._arguments))
+        return Run(
+            self._program.kernel.name,
+            self._grid,
+            self._block,
+            self._schedule.name,
+            self._arguments,
+            counts,
+            faults,
+            result,
+            self._inputs,
+            {buffer.name: list(buffer.cells) for buffer in self._written()},
+            context.watches.all(),
+            recorder.recording if recorder is not None else None,
+        )
+
+    def _context(self, clock: Clock, recorder: Recorder | None) -> Context:
+        return Context(
+            self._device,
+            clock,
+            self._case.limits,
+            self._grid,
+            self._block,
+            self._case.dynamic_bytes(self._names, math.prod(self._block)),
+            recorder,
+            Watches(self._program, self._case.watch),
+            self._schedule.switching,
+            self._find_nan,
+        )
+
+    def _recorder(self, clock: Clock) -> Recorder | None:
+        wanted = self._case.record
+        if wanted is False:
+            return None
+        blocks = None if wanted is True else frozenset(wanted)
+        recorder = Recorder(blocks, self._case.limits)
+        self._device.watcher = recorder.access
+        clock.recorder = recorder.step
+        return recorder
+
+    # ---- arguments
+
+    def _value(self, variable: Variable, argument: Argument) -> Any:
+        if argument.role == "scalar":
+            floating = isinstance(variable.type, Scalar) and variable.type.kind == "float"
+            return float(argument.size) if floating else int(argument.size)
+        assert isinstance(variable.type, Pointer)
+        return self._buffer(variable.type.target, argument).base
+
+    def _buffer(self, kind: Type, argument: Argument) -> Buffer:
+        kind = CHAR if isinstance(kind, Void) else kind
+        scalars = layout(kind)
+        # A size counts numbers: a float4 is four of them. A struct of the source is one thing.
+        grouped = isinstance(kind, Struct) and VECTORS.get(kind.name) is kind
+        count = int(argument.size) // (len(scalars) if grouped else 1)
+        self._case.limits.check_elements(
+            sum(len(buffer.cells) for buffer in self._buffers.values()) + count * len(scalars)
+        )
+        values = None
+        if argument.pattern is not None:
+            floating = all(code in "fd" for _, code in scalars)
+            values = self._filled(argument.name, count * len(scalars), argument.pattern, floating)
+            self._inputs[argument.name] = list(values)
+        space = self._device.spaces["global"]
+        buffer = space.allocate(argument.name, count, scalars, kind.size, values)
+        if self._in_rows(argument):
+            buffer.width = self._case.vocab
+        self._buffers[argument.name] = buffer
+        return buffer
+
+    def _filled(self, name: str, count: int, pattern: str, floating: bool) -> list[Any]:
+        given = self._case.data.get(name)
+        if given is not None:
+            if len(given) != count:
+                raise UsageError(f"{name} has {count} numbers; {len(given)} are given")
+            return [round32(value) if floating else value for value in given]
+        rows = self._case.rows if self._case.rows and count % self._case.rows == 0 else 1
+        columns = count // rows
+        if not floating:
+            return [place % max(1, self._case.vocab) for place in range(count)]
+        return inputs.make(pattern, rows, columns, self._case.tile(self._names))
+
+    def _in_rows(self, argument: Argument) -> bool:
+        """Say whether a buffer is (rows, vocab) and the kernel finds rows by their length."""
+        width = _bound(self._arguments)
+        if _plain(argument.shape) != "rows*vocab" or width is None:
+            return False
+        return has_rows(self._program, width)
+
+    def _owner(self) -> Callable[[int], frozenset[int] | None]:
+        """Return which rows a block may touch, whichever way blocks are dealt to rows."""
+        rows, blocks = self._case.rows, math.prod(self._grid)
+        if not rows or (blocks > rows and blocks % rows):
+            return lambda _: None
+        if blocks >= rows:
+            each = blocks // rows
+            return lambda number: frozenset({number // each, number % rows})
+        each = -(-rows // blocks)
+
+        def owned(number: int) -> frozenset[int]:
+            side_by_side = range(number * each, min(rows, (number + 1) * each))
+            return frozenset(side_by_side) | frozenset(range(number, rows, blocks))
+
+        return owned
+
+    # ---- outcome
+
+    def _written(self) -> list[Buffer]:
+        names = {one.name for one in self._arguments if one.role in {"output", "inout"}}
+        return [buffer for name, buffer in self._buffers.items() if name in names]
+
+    def _judge(self, counts: Counts) -> list[Judgement]:
+        case = self._case
+        shapes = {one.name: _plain(one.shape) for one in self._arguments}
+        outputs = [
+            Output(
+                buffer.name,
+                buffer.cells,
+                shapes[buffer.name],
+                all(code in "fd" for _, code in buffer.layout),
+            )
+            for buffer in self._written()
+        ]
+        wide = [
+            [values[row * case.vocab : (row + 1) * case.vocab] for row in range(case.rows)]
+            for values in self._inputs.values()
+            if case.rows and len(values) == case.rows * case.vocab
+        ]
+        if not wide or not case.vocab:
+            return []
+        truths: Mapping[str, str] = (
+            guess(self._program.kernel.name, counts.exps, outputs)
+            if case.truth is None
+            else case.truth
+        )
+        span = self._names.get("SPAN", case.vocab)
+        return judge(outputs, Problem(wide, min(case.k, case.vocab), max(1, span)), truths)
+
+
+def _plain(shape: str) -> str:
+    """Return the expression of a size in the form in which it is compared."""
+    plain = shape.replace(" ", "")
+    return {"vocab*rows": "rows*vocab", "k*rows": "rows*k"}.get(plain, plain)
+
+
+def _bound(arguments: Sequence[Argument]) -> str | None:
+    """Return the parameter that holds the length of a row, if one does."""
+    return next(
+        (one.name for one in arguments if one.role == "scalar" and one.shape == "vocab"), None
+    )
+
+
+def _parameter(variable: Variable) -> Parameter:
+    kind = variable.type
+    if isinstance(kind, Pointer):
+        target = kind.target
+        scalars = layout(target) if not isinstance(target, Void) else ()
+        floating = bool(scalars) and all(code in "fd" for _, code in scalars)
+        return Parameter(variable.name, True, kind.const, floating)
+    assert isinstance(kind, Scalar)
+    return Parameter(variable.name, False, False, letter(kind) in "fd")

@@ -1,0 +1,187 @@
+"""The front door: a source and what to launch it with, to a run.
+
+Knows the front end and the machine; the parts that do the work are elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from oneread.source.text import SourceText
+from oneread.trace.case import Case, Extent, Size
+from oneread.trace.errors import UsageError
+from oneread.trace.exploring import ORDERS, Exploration, explore
+from oneread.trace.front.program import Loaded, load_program
+from oneread.trace.front.settings import Settings
+from oneread.trace.limits import Limits
+from oneread.trace.running import Run, launch
+
+#: What ends the names of files with kernels.
+SUFFIXES = (".cu", ".cuh", ".txt")
+
+
+class Source:
+    """A CUDA C text, read once and launched as often as wanted.
+
+    Parameters
+    ----------
+    source : str or Path
+        The text, or the name of a file that holds it: a string of one line that ends in ``.cu``.
+    kernel : str, optional
+        Name of the kernel, with template arguments where it needs some; may be left out where
+        there is one.
+    defines : mapping, optional
+        Macros.
+    folders : iterable of Path
+        Where ``#include "file"`` is looked for.
+
+    Raises
+    ------
+    SourceError
+        When the text cannot be read: all that is wrong with it.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        kernel: str | None = None,
+        defines: Mapping[str, str | int | float] | None = None,
+        folders: Iterable[Path] = (),
+    ) -> None:
+        name, self.text = _read(source)
+        self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
+        settings = Settings(kernel or "", self.defines, tuple(folders))
+        self.loaded: Loaded = load_program(SourceText(name, self.text), settings)
+
+    def launch(self, case: Case) -> Run:
+        """Run the kernel once."""
+        return launch(self.loaded.program, self.text, case)
+
+    def explore(self, case: Case, orders: Iterable[str] = ORDERS) -> Exploration:
+        """Run a launch in several orders of warps and compare what comes out."""
+        return explore(self.launch, case, tuple(orders))
+
+
+def run(
+    source: str | Path,
+    kernel: str | None = None,
+    *,
+    rows: int = 4,
+    vocab: int = 256,
+    k: int = 5,
+    defines: Mapping[str, str | int | float] | None = None,
+    grid: Extent | None = None,
+    block: Extent | None = None,
+    shared_bytes: Size | None = None,
+    arguments: Mapping[str, str | int | float] | None = None,
+    input: str = "normal",  # noqa: A002 (the word of the command line)
+    data: Mapping[str, Sequence[float]] | None = None,
+    schedule: str = "in-order",
+    watch: Sequence[str] = (),
+    record: bool | Iterable[int] = False,
+    truth: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    folders: Iterable[Path] = (),
+) -> Run:
+    """Run a CUDA C kernel on the CPU, count its accesses and find its faults.
+
+    Parameters
+    ----------
+    source : str or Path
+        The text, or the name of a file that holds it.
+    kernel : str, optional
+        Name of the kernel, with template arguments where it needs some.
+    rows, vocab, k : int
+        Sizes of the problem; parameters get theirs by their usual names.
+    defines : mapping, optional
+        Macros.
+    grid, block : int, str or tuple, optional
+        Shape of the launch; text is an expression over rows, vocab, k and macros. One block a row
+        and the threads that the source names, unless said otherwise.
+    shared_bytes : int or str, optional
+        Of an ``extern __shared__`` array.
+    arguments : mapping, optional
+        What a parameter gets where its name does not say: ``"rows*vocab:normal"``.
+    input : str
+        Pattern of the inputs, a key of `oneread.trace.inputs.PATTERNS`.
+    data : mapping, optional
+        Numbers of inputs that follow no pattern, by the parameter.
+    schedule : str
+        ``in-order``, ``reverse``, ``random:SEED``, or ``switch:SEED`` to let another warp go on
+        after every statement that touches memory.
+    watch : sequence of str
+        Expressions over variables whose values are kept, besides m, d and the factor.
+    record : bool or iterable of int
+        Whether events are kept, or the blocks whose events are.
+    truth : mapping, optional
+        What each output should be, a name of `oneread.trace.truth.NAMES`; guessed if left out.
+    limits : Limits, optional
+        How much the run may take.
+    folders : iterable of Path
+        Where ``#include "file"`` is looked for.
+
+    Returns
+    -------
+    Run
+        Counts, faults, the result against the truth, outputs and, if recorded, events.
+
+    Raises
+    ------
+    SourceError
+        When the text cannot be read.
+    UsageError
+        When the kernel cannot be launched like this; the message says what would help.
+    LimitError
+        When the run meets a limit.
+
+    Examples
+    --------
+    >>> from oneread.trace import run
+    >>> text = '''
+    ... __global__ void twice(const float* x, float* y, int vocab) {
+    ...     for (int i = threadIdx.x; i < vocab; i += blockDim.x) y[i] = x[i] + x[i];
+    ... }'''
+    >>> outcome = run(text, rows=1, vocab=64, block=32)
+    >>> outcome.counts.buffers["x"].loads.max
+    2
+    >>> outcome.faults
+    []
+    """
+    case = Case(
+        rows=rows,
+        vocab=vocab,
+        k=k,
+        defines={macro: str(value) for macro, value in (defines or {}).items()},
+        grid=grid,
+        block=block,
+        shared_bytes=shared_bytes,
+        arguments=arguments or {},
+        input=input,
+        data=data or {},
+        schedule=schedule,
+        watch=watch,
+        record=record,
+        truth=truth,
+        limits=limits or Limits(),
+    )
+    return Source(source, kernel, defines, folders).launch(case)
+
+
+def _read(source: str | Path) -> tuple[str, str]:
+    """Return the name and the text of a source."""
+    if isinstance(source, str) and ("\n" in source or not source.endswith(SUFFIXES)):
+        return "<text>", source
+    path = Path(source)
+    try:
+        size = os.stat(path).st_size
+        if size > _LARGEST:
+            raise UsageError(f"{path} has {size:,} bytes; the largest source has {_LARGEST:,}")
+        return path.name, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is no UTF-8 text") from None
+
+
+#: Bytes of a file that is still read; the front end refuses what is larger than its own limit.
+_LARGEST = 1 << 20

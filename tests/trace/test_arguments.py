@@ -1,0 +1,102 @@
+"""What parameters get: usual names, constness, what is said, and what is left in doubt."""
+
+from __future__ import annotations
+
+import pytest
+
+from oneread.trace import UsageError, run
+from oneread.trace.arguments import Argument, Parameter, bind
+
+NAMES = {"rows": 3, "vocab": 10, "k": 2, "TILE": 4}
+
+
+def pointer(name: str, const: bool = False) -> Parameter:
+    return Parameter(name, True, const, True)
+
+
+def size(name: str) -> Parameter:
+    return Parameter(name, False, False, False)
+
+
+def bound(*parameters: Parameter, **given: str) -> dict[str, Argument]:
+    return {one.name: one for one in bind(parameters, given, NAMES, "normal")}
+
+
+def test_pointer_to_const_is_an_input_and_any_other_an_output() -> None:
+    got = bound(pointer("x", const=True), pointer("y"), size("N"))
+    assert (got["x"].role, got["x"].size, got["x"].pattern) == ("input", 30, "normal")
+    assert (got["y"].role, got["y"].size, got["y"].pattern) == ("output", 30, None)
+    assert got["N"].size == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("rows", 3), ("M", 3), ("B", 3), ("vocab", 10), ("cols", 10), ("K", 2)]
+)
+def test_sizes_have_usual_names(name: str, value: int) -> None:
+    assert bound(pointer("x", const=True), size(name))[name].size == value
+
+
+def test_outputs_of_a_row_and_of_k_have_usual_names() -> None:
+    got = bound(pointer("x", const=True), pointer("values"), pointer("lse"), size("n"), size("k"))
+    assert (got["values"].size, got["lse"].size) == (6, 3)
+
+
+def test_argument_that_is_said_counts() -> None:
+    got = bound(pointer("a", const=True), size("n"), a="rows*TILE:large", n="rows*vocab")
+    assert (got["a"].size, got["a"].pattern, got["n"].size) == (12, "large", 30)
+
+
+def test_buffer_that_is_read_and_written_can_be_said() -> None:
+    got = bound(pointer("x"), size("n"), x="rows*vocab:inout:ramp")
+    assert (got["x"].role, got["x"].pattern) == ("inout", "ramp")
+
+
+def test_doubt_is_an_error_with_a_line_to_pass_back() -> None:
+    with pytest.raises(UsageError) as doubt:
+        bound(pointer("x", const=True), pointer("y"), size("N"), size("C"))
+    assert "--arg N=rows" in str(doubt.value)
+    assert "--arg C=vocab" in str(doubt.value)
+    got = bound(pointer("x", const=True), pointer("y"), size("N"), size("C"), N="rows", C="vocab")
+    assert (got["N"].size, got["C"].size) == (3, 10)
+
+
+def test_unusual_name_is_a_doubt() -> None:
+    with pytest.raises(UsageError, match="banana"):
+        bound(pointer("x", const=True), size("banana"))
+
+
+def test_kernel_without_a_pointer_to_const_is_a_doubt() -> None:
+    with pytest.raises(UsageError, match="--arg x=rows"):
+        bound(pointer("x"), pointer("y"), size("n"))
+
+
+def test_number_with_a_fraction_is_a_doubt_unless_said() -> None:
+    scale = Parameter("scale", False, False, True)
+    with pytest.raises(UsageError, match=r"--arg scale=1\.0"):
+        bound(pointer("x", const=True), scale)
+    assert bound(pointer("x", const=True), scale, scale="0.5")["scale"].size == 0.5
+
+
+def test_parameter_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(UsageError, match="'z'"):
+        bound(pointer("x", const=True), z="1")
+
+
+def test_pattern_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(UsageError, match="normal"):
+        bound(pointer("x", const=True), x="rows:odd")
+
+
+def test_block_is_taken_from_the_macro_that_names_it() -> None:
+    text = """#define THREADS 96
+    __global__ void k(const float* x, float* y, int n) {
+        for (int i = threadIdx.x; i < n; i += THREADS) y[i] = x[i];
+    }"""
+    assert run(text, rows=1, truth={}).block == (96, 1, 1)
+    assert run(text, rows=1, truth={}, defines={"THREADS": 32}).block == (32, 1, 1)
+
+
+def test_data_of_the_wrong_length_is_an_error() -> None:
+    text = "__global__ void k(const float* x, float* y, int n) { y[0] = x[0]; }"
+    with pytest.raises(UsageError, match="2 are given"):
+        run(text, rows=1, vocab=4, data={"x": [1.0, 2.0]})

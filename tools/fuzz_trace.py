@@ -1,0 +1,168 @@
+"""Read kernels that were changed at random: each is taken, or refused with oneread's own error.
+
+``python tools/fuzz_trace.py --count 100000`` runs that many; a seed and a number give the same text
+again (``--seed 7 --only 1234`` prints it). Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+from oneread.source.errors import SourceError  # noqa: E402
+from oneread.source.host import device_code, find_kernels  # noqa: E402
+from oneread.source.text import SourceText  # noqa: E402
+from oneread.trace.front.program import load_program  # noqa: E402
+from oneread.trace.refusals import REFUSALS  # noqa: E402
+from oneread.trace.subset import ACCEPTED  # noqa: E402
+
+#: Longest time that one text may take, in seconds: far from what any needs, but a loop is longer.
+SLOWEST_S = 5.0
+
+#: Pieces that are put in: marks that open and close, words that lead elsewhere, odd characters.
+PIECES = (
+    *"(){}[]<>;,.:?=+-*/%&|^!~#\\\"'@$`",
+    "<<", ">>", "::", "->", "...", "/*", "*/", "//", "\n", "\r\n", "\t", "\0", "\ud800", "é", "変",
+    "#define X X\n", "#define F(a) F(a) a\n", "#if 1\n", "#endif\n", "#else\n", "#include <x>\n",
+    "template <int N> ", "struct S { int a; };", "extern \"C\" {", "__global__ void z() {",
+    "__shared__ ", "float4 ", "const ", "unsigned ", "return ", "for (;;) ", "if (x) ", "else ",
+    "1e999f", "0x", "1'", "99999999999999999999", "'ab'", "\"", "R\"(", "operator", "std::",
+   "auto ",    "(" * 300, "-" * 300, "{" * 300, "1+" * 300, "a[" * 300, "x?" * 300,
+)  # fmt: skip
+
+
+HEAD = "__global__ void k(const float* x, float* y, int* count, int vocab) {\n"
+WORD = re.compile(r"\w+|[-+*/%<>=&|^!?~]+")
+
+
+def gallery() -> list[str]:
+    """Return the kernels of the gallery."""
+    folder = ROOT / "src/oneread/kernels/gallery"
+    return [path.read_text("utf-8") for path in sorted(folder.glob("*.cu"))]
+
+
+def kernel(rng: random.Random) -> str:
+    """Return a kernel of a few examples of the subset, now and then of what is outside of it."""
+    rows = rng.sample(ACCEPTED, rng.randint(1, 6))
+    outside = "\n".join(one.outside for one in rows)
+    codes = [f"    {{ {one.code} }}" for one in rows]
+    if rng.random() < 0.1:
+        codes.append(f"    {{ {rng.choice(REFUSALS).code} }}")
+    return "\n".join([outside, HEAD, *codes, "}\n"])
+
+
+def mutated(texts: Sequence[str], rng: random.Random) -> str:
+    """Return one of the texts, or a new kernel, with a few random changes."""
+    text = rng.choice(texts) if texts and rng.random() < 0.5 else kernel(rng)
+    for _ in range(rng.choice((1, 1, 1, 1, 2, 2, 3, 8))):
+        text = rng.choice(CHANGES)(text, rng)
+    return text
+
+
+def _span(text: str, rng: random.Random) -> tuple[int, int]:
+    start = rng.randrange(len(text) + 1)
+    return start, min(len(text), start + rng.choice((1, 1, 2, 5, 30)))
+
+
+def _drop(text: str, rng: random.Random) -> str:
+    start, stop = _span(text, rng)
+    return text[:start] + text[stop:]
+
+
+def _put(text: str, rng: random.Random) -> str:
+    start, _ = _span(text, rng)
+    return text[:start] + rng.choice(PIECES) + text[start:]
+
+
+def _swap(text: str, rng: random.Random) -> str:
+    start, stop = _span(text, rng)
+    return text[:start] + rng.choice(PIECES) + text[stop:]
+
+
+def _repeat(text: str, rng: random.Random) -> str:
+    start, stop = _span(text, rng)
+    return text[:stop] + text[start:stop] * rng.choice((1, 2, 50)) + text[stop:]
+
+
+def _cut(text: str, rng: random.Random) -> str:
+    return text[: _span(text, rng)[0]]
+
+
+def _word(text: str, rng: random.Random) -> str:
+    """Put one of the text's words or marks where another one is."""
+    words = list(WORD.finditer(text))
+    if not words:
+        return text
+    old = rng.choice(words)
+    # A number for a number, a name for a name, a mark for a mark: more of these can be run.
+    kind = old.group()[0].isdigit(), old.group()[0].isalpha()
+    new = rng.choice([w for w in words if (w.group()[0].isdigit(), w.group()[0].isalpha()) == kind])
+    return text[: old.start()] + new.group() + text[old.end() :]
+
+
+CHANGES = (*[_word] * 12, _drop, _drop, _put, _put, _swap, _swap, _repeat, _cut)
+
+
+def read(text: str) -> str:
+    """Read a text as everyone does; return ``taken`` or ``refused``."""
+    source = SourceText("fuzz.cu", text)
+    find_kernels(source)
+    device_code(source)
+    try:
+        load_program(source)
+    except SourceError as refused:
+        str(refused).encode("utf-8")  # a message can be printed
+        return "refused"
+    return "taken"
+
+
+def fuzz(count: int, seed: int) -> tuple[dict[str, int], list[str]]:
+    """Read so many changed texts; return how they ended and one line for each that crashed."""
+    texts = gallery()
+    ends = {"taken": 0, "refused": 0}
+    crashes: list[str] = []
+    for number in range(count):
+        text = mutated(texts, random.Random(f"{seed}/{number}"))
+        start = time.process_time()
+        try:
+            ends[read(text)] += 1
+        except Exception as crash:
+            where = traceback.extract_tb(crash.__traceback__)[-1]
+            crashes.append(
+                f"--seed {seed} --only {number}: {type(crash).__name__}: {crash} "
+                f"({Path(where.filename).name}:{where.lineno})"
+            )
+        took = time.process_time() - start
+        if took > SLOWEST_S:
+            crashes.append(f"--seed {seed} --only {number}: took {took:.1f} s")
+    return ends, crashes
+
+
+def main() -> int:
+    """Fuzz, and print what crashed; 1 when something did."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="print this text and read it")
+    options = parser.parse_args()
+    if options.only is not None:
+        text = mutated(gallery(), random.Random(f"{options.seed}/{options.only}"))
+        print(text.encode("utf-8", "backslashreplace").decode())
+        print(read(text))
+        return 0
+    ends, crashes = fuzz(options.count, options.seed)
+    print("\n".join([*crashes[:50], f"{ends}, {len(crashes)} crashed"]))
+    return 1 if crashes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

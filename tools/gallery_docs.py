@@ -1,0 +1,158 @@
+"""Write the generated parts of docs/gallery.md and docs/fault-zoo.md from the gallery.
+
+``--check`` says whether the pages still have what the catalogue and the kernels give. A generated
+part stands between lines ``<!-- gallery:NAME ARGUMENT -->`` and ``<!-- gallery:end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from oneread.bench.gallery import entries
+from oneread.source.catalogue import ExpectedFault, KernelEntry
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "docs/gallery.md", ROOT / "docs/fault-zoo.md")
+FOLDER = "../src/oneread/kernels/gallery"
+BLOCK = re.compile(r"(<!-- gallery:(\w+) ?(\w*) -->\n).*?(<!-- gallery:end -->)", re.DOTALL)
+
+#: What `oneread trace` takes where a fault of the catalogue says nothing else.
+USUAL = {"rows": (None, 4), "vocab": (None, 256), "input": ("", "normal"), "block": (None,)}
+
+
+def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
+    first, *rest = ["| " + " | ".join(cells) + " |" for cells in (head, *lines)]
+    return "\n".join([first, "|" + "---|" * first.count(" | ") + "---|", *rest])
+
+
+def each(numbers: Mapping[str, str]) -> str:
+    """Return loads or stores of each buffer, an element."""
+    return ", ".join(f"{number} of {name}" for name, number in numbers.items())
+
+
+def link(key: str) -> str:
+    """Return the key of a kernel as a link to its file."""
+    return f"[`{key}`]({FOLDER}/{key}.cu)"
+
+
+def table_of_kernels(_: str) -> str:
+    """Return the kernels outside of the zoo, with their counts."""
+    head = ["kernel", "source", "loads", "stores", "exponentials a row", "barriers a block"]
+    return rows(
+        head,
+        (
+            [link(k.key), k.source, each(k.loads), each(k.stores), f"`{k.exps}`", f"`{k.barriers}`"]
+            for k in entries.catalogue().kernels.values()
+            if not k.key.startswith("zoo_")
+        ),
+    )
+
+
+def table_of_sequences(_: str) -> str:
+    """Return the sequences of kernels."""
+    return rows(
+        ["sequence", "launches", "source"],
+        (
+            [f"`{s.key}`", ", then ".join(f"`{one.kernel}`" for one in s.launches), s.source]
+            for s in entries.catalogue().sequences.values()
+        ),
+    )
+
+
+def table_of_faults(_: str) -> str:
+    """Return the kernels with a fault, and the clauses that they break."""
+    return rows(
+        ["kernel", "mended in", "clauses broken", "what the tracer finds"],
+        (
+            [link(k.key), link(k.mended), ", ".join(k.breaks), ", ".join(identifiers(k))]
+            for k in entries.catalogue().kernels.values()
+            if k.mended
+        ),
+    )
+
+
+def identifiers(kernel: KernelEntry) -> list[str]:
+    """Return what the tracer calls the faults of a kernel, each once."""
+    return list(dict.fromkeys(f"`{fault.id}`" for fault in kernel.faults))
+
+
+def command(key: str, fault: ExpectedFault) -> str:
+    """Return the command that shows a fault."""
+    words = [f"oneread trace {key}"]
+    asked = {"rows": fault.rows, "vocab": fault.vocab, "input": fault.input, "block": fault.block}
+    words += [f"--{name} {value}" for name, value in asked.items() if value not in USUAL[name]]
+    words += [f"--define {macro}={value}" for macro, value in (fault.defines or {}).items()]
+    return " ".join(words)
+
+
+def proof(key: str) -> str:
+    """Return the commands that show the faults of a kernel, and what each finds."""
+    found: dict[str, list[str]] = {}
+    for fault in entries.catalogue().kernels[key].faults:
+        found.setdefault(command(key, fault), []).append(f"`{fault.id}`")
+    shown = "\n".join(f"$ {line}" for line in found)
+    what = "; then ".join(", ".join(ids) for ids in found.values())
+    return f"```console\n{shown}\n```\n\nIt finds {what}."
+
+
+def fix(key: str) -> str:
+    """Return how the twin differs, and the command that runs it."""
+    kernel = entries.catalogue().kernels[key]
+    twin = kernel.mended
+    before, after = (list(code(entries.source(k), key, twin)) for k in (key, twin))
+    lines = [
+        line
+        for line in difflib.unified_diff(before, after, n=1, lineterm="")
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    run = command(twin, kernel.faults[0])
+    return "\n".join(["```diff", *lines, "```", "", "```console", f"$ {run}", "```"])
+
+
+def code(text: str, key: str, twin: str) -> Iterator[str]:
+    """Yield the lines of a kernel below its head comment, its name left open."""
+    body = text[text.index("\n\n") :].replace(twin, "NAME").replace(key, "NAME")
+    yield from (line for line in body.splitlines() if not line.startswith("#include"))
+
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "kernels": table_of_kernels,
+    "sequences": table_of_sequences,
+    "faults": table_of_faults,
+    "proof": proof,
+    "fix": fix,
+}
+
+
+def filled(page: str) -> str:
+    """Return a page with its generated parts made anew."""
+    return BLOCK.sub(lambda part: f"{part[1]}\n{PARTS[part[2]](part[3])}\n\n{part[4]}", page)
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; 1 when it would")
+    options = parser.parse_args()
+    stale = []
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        new = filled(text)
+        if new != text:
+            stale.append(page.name)
+            if not options.check:
+                page.write_text(new, "utf-8")
+    if options.check and stale:
+        print(f"not what the gallery gives: {', '.join(stale)}; run tools/gallery_docs.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
