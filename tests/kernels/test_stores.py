@@ -114,7 +114,7 @@ def streaming() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("dtype", "vocab", "stores"),
     [
-        ("float32", 1000, "streaming"),
+        ("float32", 1000, "regular"),
         ("float32", 32769, "streaming"),
         ("float32", 100_003, "streaming"),
         ("float64", 50_001, "streaming"),

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from oneread.runtime.cpu import native
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [ROOT / "src/oneread/kernels/cpu" / name for name in ("isa.cpp", "textbook_isa.cpp")]
 CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
@@ -191,3 +193,14 @@ def test_no_instruction_is_beyond_the_set(namespace: str, beyond: str, objects: 
     assert len(instructions) > 1000
     wrong = re.compile(beyond)
     assert [text for text in instructions if wrong.search(text)] == []
+
+
+@needs_nm
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux takes a list of what is exported")
+def test_module_exports_its_entry_alone() -> None:
+    said = subprocess.run(
+        ["nm", "-D", "--defined-only", native.__file__], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[-1].split("@")[0] for line in said.stdout.splitlines()] == [
+        "PyInit__native"
+    ]

@@ -53,24 +53,20 @@ struct Entry {
       // The next rows' x; and y, of this row where it is written next, else of the next rows.
       const E* next_y = kLog ? y : y + (ptrdiff_t)most * job.y_stride;
       typename Sums::Ahead ahead{x + (ptrdiff_t)most * job.x_stride, next_y, job.y_stride};
-      if (job.streaming)
-        Sums::template many<!kLog>(x, job.x_stride, n, job.vocab, job.temperature, e, step, sums);
-      else
-        Sums::template many<!kLog, true>(x, job.x_stride, n, job.vocab, job.temperature, e, step,
-                                         sums, ahead);
+      Sums::template many<!kLog, true>(x, job.x_stride, n, job.vocab, job.temperature, e, step,
+                                       sums, ahead);
       if constexpr (kLog) {
         write_logs(job, sums, n, x, y);
       } else {
         for (size_t r = 0; r < n; r++, y += job.y_stride, e += step) write_row(job, sums[r], y, e);
       }
     }
-    if (job.streaming) Vec<C>::end_stream();
   }
   static void write_row(const SoftmaxRows& job, const Short<E, false, false>& sums, E* y,
                         const C* e) {
     double total = __builtin_isfinite(sums.m) ? sums.sum.total() : __builtin_nan("");
     if (__builtin_isnan(total)) Output<E>::fill(y, job.vocab, total);
-    else Output<E>::scale(e, y, job.vocab, divided({1, 0}, total), job.streaming);
+    else Output<E>::scale(e, y, job.vocab, divided({1, 0}, total), false);
   }
   static void write_logs(const SoftmaxRows& job, const Short<E, true, false>* sums, size_t rows,
                          const E* x, E* y) {
@@ -81,8 +77,7 @@ struct Entry {
     log_sums(log_sum, rows);
     for (size_t r = 0; r < rows; r++, x += job.x_stride, y += job.y_stride) {
       if (!__builtin_isfinite(sum[r].m)) Output<E>::fill(y, job.vocab, __builtin_nan(""));
-      else
-        Output<E>::log_shift(x, y, job.vocab, sum[r].m, job.temperature, log_sum[r], job.streaming);
+      else Output<E>::log_shift(x, y, job.vocab, sum[r].m, job.temperature, log_sum[r], false);
     }
   }
   // In place, of room for a multiple of the vector.

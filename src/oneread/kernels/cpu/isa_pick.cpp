@@ -118,17 +118,17 @@ bool is_amd() {
 
 void set_stores(Stores stores) { stores_in_use.store(stores, std::memory_order_relaxed); }
 
-// A core of Zen 4 stores past its caches more slowly than it fetches and writes back: softmax of
-// 4000 x 25000 takes 53 and 37 ms on one thread, 33 and 27 on two, rows of 300 17 and 8.6. Where
-// logits are read a second time, in log_softmax of long rows, it pays: 25 and 28 ms. On an Intel
-// Xeon (Sapphire Rapids) it pays everywhere. With many threads memory itself is the limit, and the
-// fetches that are saved count: from here on by reckoning, not by measurement.
-bool streaming_pays(bool short_rows, bool log, int threads) {
+// They do in log_softmax, which reads its logits a second time: 4000 x 25000 take 38 instead of
+// 60 ms on two threads of an Intel Xeon, 25 instead of 28 on Zen 4. In softmax the Xeon gains up to
+// a tenth (40 and 44 ms), but a core of Zen 4 stores past its caches more slowly than it fetches
+// and writes back: 33 and 27 ms, 53 and 37 on one thread. With many threads memory itself is the
+// limit, and the fetches that are saved count: from here on by reckoning, not by measurement.
+bool streaming_pays(bool log, int threads) {
   constexpr int kManyThreads = 16;
   Stores stores = stores_in_use.load(std::memory_order_relaxed);
   if (stores != Stores::any) return stores == Stores::streaming;
   static const bool amd = is_amd();
-  return !amd || threads > kManyThreads || (log && !short_rows);
+  return log || !amd || threads > kManyThreads;
 }
 
 #if defined(__x86_64__)

@@ -119,7 +119,6 @@ struct SoftmaxRows {
   size_t vocab;
   Temperature temperature;
   void* exponentials;  // room for kShortColumns in the compute type; null: they go to y
-  bool streaming;      // store y past the caches
   bool log;
 };
 

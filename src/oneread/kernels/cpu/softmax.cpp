@@ -84,7 +84,7 @@ class Softmax {
       FloatControl control(Rows::flushes(rows_.temperature(from)));
       table_.softmax_rows({rows_.x(from), rows_.y(from), row_step(&Axis::x), row_step(&Axis::y),
                            to - from, rows_.vocab(), rows_.temperature(from), w.kept.get(),
-                           plan_.streaming, request_.log});
+                           request_.log});
     } else {
       for (size_t row = from; row < to; row++) {
         if (bool flush = Rows::flushes(rows_.temperature(row)); flush != w.flushes) {
