@@ -85,9 +85,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
         tables.load(path)
 
 
-@pytest.mark.parametrize(
-    "path", sorted((gallery_folder() / "measured").glob("gallery-*.jsonl")), ids=lambda p: p.name
-)
-def test_no_committed_run_has_a_kernel_that_is_wrong(path: Path) -> None:
-    records = tables.load(path)
-    assert [record for record in records if record.get("status") == "wrong"] == []
+def test_no_committed_run_has_a_kernel_that_is_wrong() -> None:
+    for path in (gallery_folder() / "measured").glob("gallery-*.jsonl"):
+        wrong = [record for record in tables.load(path) if record.get("status") == "wrong"]
+        assert wrong == [], path.name

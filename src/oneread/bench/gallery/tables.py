@@ -48,9 +48,8 @@ def facts(records: Sequence[Record]) -> str:
     lines = [f"- {name}: {header[name]}" for name in names if header.get(name)]
     ended = [r for r in of(records, "stage") if r["ended"] != "status 0"]
     lines += [f"- stage {r['stage']}: {r['ended']}" for r in ended]
-    lines += [
-        f"- {r['tool']} did not run: {r['said']}" for r in of(records, "tool") if not r["ran"]
-    ]
+    failed = [r for r in of(records, "tool") if not r["ran"]]
+    lines += [f"- {r['tool']} did not run: {r['said'].splitlines()[-1]}" for r in failed]
     return "\n".join(lines)
 
 
