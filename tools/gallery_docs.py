@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/gallery.md and docs/fault-zoo.md from the gallery.
+"""Write the generated parts of the pages of the gallery from its files.
 
 ``--check`` says whether the pages still have what the catalogue and the kernels give. A generated
 part stands between lines ``<!-- gallery:NAME ARGUMENT -->`` and ``<!-- gallery:end -->``.
@@ -10,25 +10,21 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from oneread.bench.gallery import entries
-from oneread.source.catalogue import ExpectedFault, KernelEntry
+from oneread.bench.gallery import entries, tables
+from oneread.source.catalogue import ExpectedFault, KernelEntry, gallery_folder
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "docs/gallery.md", ROOT / "docs/fault-zoo.md")
+PAGES = tuple(
+    ROOT / "docs" / name for name in ("gallery.md", "fault-zoo.md", "gallery-on-a-gpu.md")
+)
 FOLDER = "../src/oneread/kernels/gallery"
 BLOCK = re.compile(r"(<!-- gallery:(\w+) ?(\w*) -->\n).*?(<!-- gallery:end -->)", re.DOTALL)
 
 #: What `oneread trace` takes where a fault of the catalogue says nothing else.
 USUAL = {"rows": (None, 4), "vocab": (None, 256), "input": ("", "normal"), "block": (None,)}
-
-
-def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """Return a table in Markdown."""
-    first, *rest = ["| " + " | ".join(cells) + " |" for cells in (head, *lines)]
-    return "\n".join([first, "|" + "---|" * first.count(" | ") + "---|", *rest])
 
 
 def each(numbers: Mapping[str, str]) -> str:
@@ -44,7 +40,7 @@ def link(key: str) -> str:
 def table_of_kernels(_: str) -> str:
     """Return the kernels outside of the zoo, with their counts."""
     head = ["kernel", "source", "loads", "stores", "exponentials a row", "barriers a block"]
-    return rows(
+    return tables.markdown(
         head,
         (
             [link(k.key), k.source, each(k.loads), each(k.stores), f"`{k.exps}`", f"`{k.barriers}`"]
@@ -56,7 +52,7 @@ def table_of_kernels(_: str) -> str:
 
 def table_of_sequences(_: str) -> str:
     """Return the sequences of kernels."""
-    return rows(
+    return tables.markdown(
         ["sequence", "launches", "source"],
         (
             [f"`{s.key}`", ", then ".join(f"`{one.kernel}`" for one in s.launches), s.source]
@@ -67,7 +63,7 @@ def table_of_sequences(_: str) -> str:
 
 def table_of_faults(_: str) -> str:
     """Return the kernels with a fault, and the clauses that they break."""
-    return rows(
+    return tables.markdown(
         ["kernel", "mended in", "clauses broken", "what the tracer finds"],
         (
             [link(k.key), link(k.mended), ", ".join(k.breaks), ", ".join(identifiers(k))]
@@ -127,6 +123,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "faults": table_of_faults,
     "proof": proof,
     "fix": fix,
+    "measured": lambda name: tables.part(name, gallery_folder() / "measured"),
 }
 
 

@@ -99,17 +99,14 @@ def outputs() -> Iterator[Record]:
 
 
 def soak() -> Iterator[Record]:
-    """Yield whether races show in many rows, with and without contraction."""
+    """Yield whether races show in many rows, compiled as usual."""
     x, y = measure.soak_input(measure.SOAK_ROWS)
-    gpu = Gpu()
-    for options in ((STRICT,), ()):
-        runner = Runner(gpu, *options)
-        for key in RACES:
-            for tile in measure.SOAK_TILES:
-                record = measure.soak(runner, key, tile, x, y, launches=3)
-                yield record | {"options": list(options)}
-        for key in WARP_RACES:
-            yield measure.soak(runner, key, 32, x, y, launches=3) | {"options": list(options)}
+    runner = Runner(Gpu())
+    for key in RACES:
+        for tile in measure.SOAK_TILES:
+            yield measure.soak(runner, key, tile, x, y, launches=3)
+    for key in WARP_RACES:
+        yield measure.soak(runner, key, 32, x, y, launches=3)
 
 
 def timing() -> Iterator[Record]:
