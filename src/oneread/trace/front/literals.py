@@ -22,11 +22,11 @@ from oneread.trace.types import (
 )
 
 _INTEGER: Final = re.compile(
-    r"(0[xX][\da-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?)(ll|LL|[lL]?)([uU]?)"
+    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)([uU]?)(ll|LL|[lL]?)([uU]?)"
 )
-_DECIMAL: Final = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([fFlL]?)")
+_DECIMAL: Final = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([fFlL]?)")
 _HEXADECIMAL: Final = re.compile(
-    r"(0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+)([fFlL]?)"
+    r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)([fFlL]?)"
 )
 _ESCAPES: Final = {
     "n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11,
@@ -92,7 +92,7 @@ def character(text: str) -> int | None:
         return ord(inner)
     if len(inner) == 2 and inner[0] == "\\":
         return _ESCAPES.get(inner[1])
-    if found := re.fullmatch(r"\\x([\da-fA-F]{1,2})", inner):
+    if found := re.fullmatch(r"\\x([0-9a-fA-F]{1,2})", inner):
         value = int(found[1], 16)
         return value - 256 if value > 127 else value
     return None
