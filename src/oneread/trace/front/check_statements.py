@@ -25,6 +25,7 @@ class StatementChecker(CallChecker):
     variables: list[tree.Variable]
     shared: list[tree.Variable]
     loops: int = 0
+    has_return: bool = False
 
     def block(self, node: syntax.Compound) -> tree.Block:
         """Check statements in a scope of their own."""
@@ -190,6 +191,7 @@ class StatementChecker(CallChecker):
         return tree.Break(where) if node.word == "break" else tree.Continue(where)
 
     def returned(self, node: syntax.Jump) -> tree.Expr | None:
+        self.has_return = True
         if node.value is None:
             if not isinstance(self.returns, Void):
                 raise self.report.error("return-missing", node.position, type=str(self.returns))
