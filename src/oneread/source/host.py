@@ -20,6 +20,9 @@ _NEVER_NAMES: Final = frozenset(
     {"const", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 )
 
+#: What host code is called where it is listed.
+WHAT: Final = {"host": "host function", "value": "variable", "text": "text"}
+
 #: Directives that come in pairs.
 _PAIRED: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 
@@ -127,8 +130,7 @@ def device_code(source: SourceText, kernel: str = "") -> DeviceCode:
         first, last = tokens[piece.start], tokens[piece.stop - 1]
         spans.append((first, last))
         if is_host:
-            what = "host function" if piece.kind == "host" else "variable"
-            skipped.append(Skipped(what, piece.name, first.position.line))
+            skipped.append(Skipped(WHAT[piece.kind], piece.name, first.position.line))
     skipped += launches(tokens)
     skipped.sort(key=lambda one: one.line)
     return DeviceCode(_blanked(source, spans, directives), tuple(skipped))
@@ -214,7 +216,7 @@ def _header(line: list[Token]) -> str:
 def is_host_code(tokens: Sequence[Token], piece: Piece) -> bool:
     """Say whether a declaration can only be one of the host."""
     if piece.kind != "value":
-        return piece.kind == "host"
+        return piece.kind in ("host", "text")
     words = {token.text for token in tokens[piece.start : piece.stop]}
     return not words & {"const", "constexpr", "__constant__", "__device__", "__shared__"}
 

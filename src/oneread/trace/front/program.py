@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oneread.source.errors import SourceError
-from oneread.source.host import Skipped, is_host_code, launches
+from oneread.source.host import WHAT, Skipped, is_host_code, launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
 from oneread.source.tokens import tokenize
@@ -241,6 +241,5 @@ class _File:
         for piece in self.pieces:
             token = self.tokens[piece.start]
             if token.position.file == self.source.name and is_host_code(self.tokens, piece):
-                what = "host function" if piece.kind == "host" else "variable"
-                yield Skipped(what, piece.name, token.position.line)
+                yield Skipped(WHAT[piece.kind], piece.name, token.position.line)
         yield from launches(self.tokens)
