@@ -145,6 +145,7 @@ _FUNCTIONS: Final = {
     "too-many-instances": "templates make more than {limit} functions",
     "kernel-word": "'{name}' is no word of CUDA C (did you mean '__global__'?)",
     "no-kernel": "there is no __global__ function in this file",
+    "kernel-twice": "there is a second kernel '{name}'; which one is meant cannot be said",
     "which-kernel": "the file has several kernels; choose one with --kernel: {known}",
     "kernel-unknown": "there is no kernel '{name}' in this file; it has {known}",
     "kernel-unknown-guess": "there is no kernel '{name}' in this file; did you mean '{guess}'?",

@@ -69,6 +69,27 @@ def test_kernel_that_cannot_be_chosen_is_refused(kernel: str, said: str) -> None
     assert messages(text, kernel) == [said]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "__global__ void k(int* y) {}\n__global__ void k(float* y) {}",
+            "2:1: there is a second kernel 'k'; which one is meant cannot be said",
+        ),
+        (
+            "const int N = 1;\nconst int N = 2;\n__global__ void k(int* y) { y[0] = N; }",
+            "2:11: 'N' is declared twice in this scope",
+        ),
+        (
+            "struct S { int a; };\nstruct S { int b; };\n__global__ void k(S* y) {}",
+            "2:8: 'S' is declared twice in this scope",
+        ),
+    ],
+)
+def test_name_that_is_there_twice_is_refused(text: str, said: str) -> None:
+    assert messages(text) == [said]
+
+
 def ids() -> set[str]:
     """Return the ids of messages that the sources name."""
     found: set[str] = set()

@@ -84,6 +84,8 @@ class StatementChecker(CallChecker):
                     raise self.report.error("auto-here", node.position)
                 self.names.add(name, Named(*self.resolved(kind.words, kind.declarator)))
             case syntax.StructType(name=name):
+                if self.names.here(name):
+                    raise self.report.error("twice", node.position, name=name)
                 self.names.add(name, Named(self.struct(node)))
             case syntax.EnumType():
                 self.enum(node)

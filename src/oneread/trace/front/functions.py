@@ -148,6 +148,8 @@ class FileChecker(StatementChecker):
             raise self.report.error("shared-file", node.position)
         for declarator, value in node.declared:
             try:
+                if self.names.here(declarator.name):
+                    raise self.report.error("twice", declarator.position, name=declarator.name)
                 found = list(self.variable(node, declarator, value))
             except Refused:
                 self.names.add(declarator.name, Lost.LOST)

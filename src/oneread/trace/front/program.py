@@ -150,11 +150,15 @@ class _File:
             where = Position(self.source.name, 1, 1)
             raise self.report.fatal(message, where, name=wanted, known=known, guess=close)
         wanted = wanted or names[0]
-        return next(
+        first, *others = [
             one
             for one in self.pieces
             if one.name == wanted and one.kind == "kernel" and self.has_body(one)
-        )
+        ]
+        if others:
+            where = self.tokens[others[0].start].position
+            raise self.report.fatal("kernel-twice", where, name=wanted)
+        return first
 
     def no_kernel(self) -> SourceError:
         """Return the error of a file without a kernel."""
