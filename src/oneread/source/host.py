@@ -23,6 +23,9 @@ _NEVER_NAMES: Final = frozenset(
 #: What host code is called where it is listed.
 WHAT: Final = {"host": "host function", "value": "variable", "text": "text"}
 
+#: Tokens of the longest template arguments of a launch.
+_LONGEST_ARGUMENTS: Final = 200
+
 #: Directives that come in pairs.
 _PAIRED: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 
@@ -142,7 +145,8 @@ def launches(tokens: Sequence[Token]) -> Iterator[Skipped]:
         if tokens[at].text == "<<" and tokens[at + 1].text == "<" and not tokens[at + 1].spaced:
             name = at - 1
             depth = 0
-            while name > 0 and (depth or tokens[name].text == ">"):
+            last = max(0, at - _LONGEST_ARGUMENTS)
+            while name > last and (depth or tokens[name].text == ">"):
                 depth += (tokens[name].text == ">") - (tokens[name].text == "<")
                 name -= 1
             yield Skipped("launch of", tokens[name].text, tokens[at].position.line)

@@ -28,6 +28,8 @@ _ATTRIBUTES: Final = frozenset(
 _BEFORE_GLOBAL: Final = frozenset(
     {"extern", "static", "inline", "void", "const", "__forceinline__", "__host__", "__device__"}
 )
+#: Tokens of the longest ``template <...>`` before a kernel.
+_LONGEST_TEMPLATE: Final = 200
 _TYPE_WORDS: Final = frozenset({"struct", "class", "union", "enum"})
 
 
@@ -192,10 +194,11 @@ class _Outline:
         while at > start:
             before = self.tokens[at - 1]
             if before.text == ">":
-                opening = [p for p in range(start, at) if self.tokens[p].text == "template"]
-                if not opening:
+                near = range(at - 1, max(start, at - _LONGEST_TEMPLATE) - 1, -1)
+                opening = next((p for p in near if self.tokens[p].text == "template"), -1)
+                if opening < 0:
                     break
-                at = opening[-1]
+                at = opening
             elif before.text in _BEFORE_GLOBAL or before.kind == "string":
                 at -= 1
             else:
