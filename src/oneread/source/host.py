@@ -15,6 +15,17 @@ from oneread.source.outline import Piece, outline, reached
 from oneread.source.text import SourceText
 from oneread.source.tokens import Token, tokenize
 
+#: Words that end a type, so that a parameter which ends with one has no name.
+_NEVER_NAMES: Final = frozenset(
+    {"const", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
+)
+
+#: What host code is called where it is listed.
+WHAT: Final = {"host": "host function", "value": "variable", "text": "text"}
+
+#: Tokens of the longest template arguments of a launch.
+_LONGEST_ARGUMENTS: Final = 200
+
 #: Directives that come in pairs.
 _PAIRED: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 
@@ -122,8 +133,7 @@ def device_code(source: SourceText, kernel: str = "") -> DeviceCode:
         first, last = tokens[piece.start], tokens[piece.stop - 1]
         spans.append((first, last))
         if is_host:
-            what = "host function" if piece.kind == "host" else "variable"
-            skipped.append(Skipped(what, piece.name, first.position.line))
+            skipped.append(Skipped(WHAT[piece.kind], piece.name, first.position.line))
     skipped += launches(tokens)
     skipped.sort(key=lambda one: one.line)
     return DeviceCode(_blanked(source, spans, directives), tuple(skipped))
@@ -135,7 +145,8 @@ def launches(tokens: Sequence[Token]) -> Iterator[Skipped]:
         if tokens[at].text == "<<" and tokens[at + 1].text == "<" and not tokens[at + 1].spaced:
             name = at - 1
             depth = 0
-            while name > 0 and (depth or tokens[name].text == ">"):
+            last = max(0, at - _LONGEST_ARGUMENTS)
+            while name > last and (depth or tokens[name].text == ">"):
                 depth += (tokens[name].text == ">") - (tokens[name].text == "<")
                 name -= 1
             yield Skipped("launch of", tokens[name].text, tokens[at].position.line)
@@ -162,17 +173,41 @@ def in_one_line(skipped: Sequence[Skipped]) -> str:
 
 
 def _split(source: SourceText) -> tuple[list[Token], list[list[Token]]]:
-    """Return the tokens of a file without its directives, and the directives."""
+    """Return the tokens of a file without its directives, and the directives.
+
+    Both branches of a condition are there, unless the first opens or closes braces: then a second
+    one would do so again, and is left out.
+    """
     tokens: list[Token] = []
     directives: list[list[Token]] = []
-    inside = False
-    for token in tokenize(source):
-        if token.first or token.kind == "end":
-            inside = token.text == "#" and token.kind == "mark"
-            if inside:
-                directives.append([])
-        (directives[-1] if inside else tokens).append(token)
+    lines = _lines(source)
+    depth = 0
+    conditions: list[tuple[int, bool]] = []  # braces open at the #if; whether a branch is left out
+    for line in lines:
+        if line[0].text == "#" and line[0].kind == "mark":
+            directives.append(line)
+            word = line[1].text if len(line) > 1 else ""
+            if word in ("if", "ifdef", "ifndef"):
+                conditions.append((depth, bool(conditions) and conditions[-1][1]))
+            elif word in ("else", "elif") and conditions:
+                before, left_out = conditions[-1]
+                conditions[-1] = before, left_out or depth != before
+            elif word == "endif" and conditions:
+                conditions.pop()
+        elif line[-1].kind == "end" or not (conditions and conditions[-1][1]):
+            tokens += line
+            depth += sum((one.text == "{") - (one.text == "}") for one in line)
     return tokens, directives
+
+
+def _lines(source: SourceText) -> list[list[Token]]:
+    """Return the tokens of each line; the last line holds the end alone."""
+    lines: list[list[Token]] = []
+    for token in tokenize(source):
+        if token.first or token.kind == "end" or not lines:
+            lines.append([])
+        lines[-1].append(token)
+    return lines
 
 
 def _header(line: list[Token]) -> str:
@@ -185,7 +220,7 @@ def _header(line: list[Token]) -> str:
 def is_host_code(tokens: Sequence[Token], piece: Piece) -> bool:
     """Say whether a declaration can only be one of the host."""
     if piece.kind != "value":
-        return piece.kind == "host"
+        return piece.kind in ("host", "text")
     words = {token.text for token in tokens[piece.start : piece.stop]}
     return not words & {"const", "constexpr", "__constant__", "__device__", "__shared__"}
 
@@ -235,7 +270,7 @@ def _parameters(tokens: Sequence[Token], piece: Piece) -> Iterator[Parameter]:
 def _parameter(words: list[Token]) -> Parameter:
     names = [at for at, word in enumerate(words) if word.kind == "name"]
     last = names[-1] if names else 0
-    is_named = len(names) > 1 and words[last].text not in ("const", "int", "float")
+    is_named = len(names) > 1 and words[last].text not in _NEVER_NAMES
     rest = [word for at, word in enumerate(words) if not (is_named and at == last)]
     text = ""
     for word in rest:

@@ -5,13 +5,13 @@ Knows the order of the steps and which functions are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from oneread.source.errors import SourceError
-from oneread.source.host import Skipped, is_host_code, launches
+from oneread.source.host import WHAT, Skipped, is_host_code, launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
 from oneread.source.tokens import tokenize
@@ -35,6 +35,8 @@ class Loaded:
     skipped: tuple[Skipped, ...]
     #: Names of all kernels in the file, in order.
     kernels: tuple[str, ...]
+    #: Macros that are whole numbers at the end of the file, those of the settings too.
+    macros: Mapping[str, int]
 
 
 def load_program(source: SourceText, settings: Settings | None = None) -> Loaded:
@@ -77,6 +79,7 @@ class _File:
         preprocessor = Preprocessor(settings, report)
         self.tokens = preprocessor.run(source)
         self.unknown_headers = preprocessor.unknown_headers
+        self.macros = preprocessor.integers()
         self.pieces, self.problems = outline(self.tokens)
         self.parser = Parser(self.tokens, report)
         self.parser.scopes = [dict.fromkeys(TYPE_NAMES, True), {}]
@@ -105,7 +108,10 @@ class _File:
         self.report.stop()
         assert program is not None, "what is refused is reported"
         return Loaded(
-            program, tuple(sorted(self.skipped(), key=lambda one: one.line)), tuple(self.kernels())
+            program,
+            tuple(sorted(self.skipped(), key=lambda one: one.line)),
+            tuple(self.kernels()),
+            self.macros,
         )
 
     def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
@@ -144,7 +150,15 @@ class _File:
             where = Position(self.source.name, 1, 1)
             raise self.report.fatal(message, where, name=wanted, known=known, guess=close)
         wanted = wanted or names[0]
-        return next(one for one in self.pieces if one.name == wanted and self.has_body(one))
+        first, *others = [
+            one
+            for one in self.pieces
+            if one.name == wanted and one.kind == "kernel" and self.has_body(one)
+        ]
+        if others:
+            where = self.tokens[others[0].start].position
+            raise self.report.fatal("kernel-twice", where, name=wanted)
+        return first
 
     def no_kernel(self) -> SourceError:
         """Return the error of a file without a kernel."""
@@ -231,6 +245,5 @@ class _File:
         for piece in self.pieces:
             token = self.tokens[piece.start]
             if token.position.file == self.source.name and is_host_code(self.tokens, piece):
-                what = "host function" if piece.kind == "host" else "variable"
-                yield Skipped(what, piece.name, token.position.line)
+                yield Skipped(WHAT[piece.kind], piece.name, token.position.line)
         yield from launches(self.tokens)
