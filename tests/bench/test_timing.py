@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -104,3 +107,17 @@ def test_real_clock_and_idle_threads() -> None:
     machine.settle()
     assert 0 < machine.now() - start < 1
     assert machine.interruptions() >= 0
+
+
+def test_thread_that_works_elsewhere_is_seen_at_once() -> None:
+    machine = Machine()
+    machine.settle()
+    assert not machine.others_run()
+    # Long work without the interpreter's lock, as a library's spinning threads do.
+    work = threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha512", b"", b"", 1_000_000))
+    work.start()
+    looks = []
+    while work.is_alive():
+        looks.append(machine.others_run())
+        time.sleep(0.001)
+    assert sum(looks) > 0.8 * len(looks) > 8

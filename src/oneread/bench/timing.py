@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import resource
 import statistics
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 Job: TypeAlias = Callable[[], Any]
@@ -22,10 +24,11 @@ _SAMPLE_S: Final = 20e-6
 _LONG_S: Final = 0.1
 #: Fewest samples, whatever a call takes.
 LEAST: Final = 3
-#: Threads are idle when the process used less than this part of a pause, this one's polling aside.
-_IDLE_SHARE: Final = 0.25
-_PAUSE_S: Final = 0.002
+#: Threads are idle when none of them ran at this many looks in a row, so far apart.
+_QUIET_LOOKS: Final = 3
+_PAUSE_S: Final = 0.001
 _PATIENCE_S: Final = 0.5
+_THREADS: Final = Path("/proc/self/task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +78,33 @@ class Machine:
         """Wait until no other thread of this process works.
 
         Libraries let their threads spin for a while after a call; they would take the core of the
-        next one's.
+        next one's. The process's CPU time does not tell: that of a thread on another core is
+        brought up to date every few milliseconds only.
         """
         end = time.perf_counter() + _PATIENCE_S
-        while time.perf_counter() < end:
-            wall, used = time.perf_counter(), time.process_time()
+        quiet = 0
+        while quiet < _QUIET_LOOKS and time.perf_counter() < end:
             time.sleep(_PAUSE_S)
-            if time.process_time() - used < _IDLE_SHARE * (time.perf_counter() - wall):
-                return
+            quiet = 0 if self.others_run() else quiet + 1
+
+    def others_run(self) -> bool:
+        """Say whether another thread of this process runs or waits for a core."""
+        own = str(threading.get_native_id())
+        try:
+            others = [thread for thread in _THREADS.iterdir() if thread.name != own]
+        except OSError:  # not Linux
+            used = time.process_time()
+            time.sleep(_PAUSE_S)
+            return time.process_time() - used > _PAUSE_S / 4
+        return any(_state(thread) == "R" for thread in others)
+
+
+def _state(thread: Path) -> str:
+    """Return the letter that Linux has for what a thread does."""
+    try:
+        return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:  # it has ended
+        return ""
 
 
 @dataclass
