@@ -241,3 +241,58 @@ TEST(counts_leave_nan_out) {
   CHECK(k.count_below(x.data(), x.size(), &two, true) == 8);
   CHECK(k.count_below(x.data(), x.size(), &zero, false) == 1);
 }
+
+namespace {
+
+// Of `rows` rows side by side, as if they were all.
+template <class C>
+void check_strip(const std::vector<C>& x, size_t rows, size_t vocab, double t, bool log) {
+  const Kernels& k = current_tables()(sizeof(C) == 4 ? ElementType::f32 : ElementType::f64);
+  std::vector<C> want(rows * vocab), across(rows * vocab), got(rows * vocab), e(kShortColumns);
+  auto stride = (ptrdiff_t)vocab, step = (ptrdiff_t)rows;
+  k.softmax_rows(
+      {x.data(), want.data(), stride, stride, rows, vocab, Temperature(t), e.data(), false, log});
+  for (size_t i = 0; i < rows * vocab; i++) across[i % vocab * rows + i / vocab] = x[i];
+  std::vector<char> room(vocab * kStripBytes + 64);
+  char* line = room.data() + (-(uintptr_t)room.data() & 63);
+  k.softmax_strip({across.data(), got.data(), step, step, rows, vocab, Temperature(t), line, log});
+  size_t wrong = 0;
+  for (size_t i = 0; i < rows * vocab; i++) {
+    C a = got[i % vocab * rows + i / vocab], b = want[i];
+    wrong += std::memcmp(&a, &b, sizeof a) != 0 && !(std::isnan(a) && std::isnan(b));
+  }
+  CHECK(wrong == 0, "%zu rows of %zu, t = %g, log = %d: %zu differ", rows, vocab, t, log, wrong);
+}
+
+template <class C>
+void check_strips() {
+  constexpr size_t most = kStripBytes / sizeof(C);
+  for (size_t vocab : {1, 15, 16, 17, 63, 64, 65, 100, 1000, 4000, 4096})
+    for (size_t rows : {(size_t)1, (size_t)5, most / 2, most - 1, most}) {
+      auto x = normal<C>(rows * vocab, 4, (unsigned)vocab);
+      for (bool special : {false, true}) {
+        if (special && rows < most - 1) break;
+        if (special) {
+          auto row = [&](size_t r) { return x.begin() + (ptrdiff_t)(r * vocab); };
+          *row(1) = (C)NAN;
+          std::fill(row(3), row(4), -(C)INFINITY);
+          *(row(5) - 1) = (C)INFINITY;
+          std::fill(row(6), row(7), (C)7);  // ties
+          *row(7) = (C)1e6;                 // needs a base in float
+          *row(8) = std::numeric_limits<C>::max();
+          *row(9) = std::numeric_limits<C>::lowest();
+          *row(10) = std::numeric_limits<C>::denorm_min();
+          *row(11) = (C)60;
+        }
+        for (double t : {1.0, 0.7, 3.5})
+          for (bool log : {false, true}) check_strip(x, rows, vocab, t, log);
+      }
+    }
+}
+
+}  // namespace
+
+TEST(rows_of_a_strip_have_the_bits_of_rows_that_lie_whole) {
+  check_strips<float>();
+  check_strips<double>();
+}

@@ -215,6 +215,21 @@ def test_masked_columns_and_strides_are_counted_where_they_lie() -> None:
     assert 5000 * ROWS <= seen.x_loads <= (5000 + AGAIN) * ROWS
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("op", "loads", "stores"), [("softmax", 2, 2), ("log_softmax", 2, 1)])
+def test_short_rows_side_by_side_are_read_once_and_written_once(
+    op: str, loads: int, stores: int, dtype: str, memory: Any
+) -> None:
+    x = np.random.default_rng(0).normal(0, 4, (2, 1000, 128)).astype(dtype)
+    x, y = memory.moved(x, 0), memory.empty(x.shape, x.dtype, 0)
+    seen = counted(lambda: getattr(oneread, op)(x, axis=1, out=y))
+    more = NEIGHBOURS * 16 if stores == 1 else 0  # logarithms of sums
+    assert seen[:4] == (x.size, 0, 0, x.size)
+    assert loads * x.size <= seen.scratch_loads <= loads * x.size + more
+    assert stores * x.size <= seen.scratch_stores <= stores * x.size + more
+    assert seen.x_fetched_bytes == x.nbytes
+
+
 def test_counted_op_gives_the_numbers_of_the_smallest_vectors(fresh: Callable[..., Any]) -> None:
     code = """
 import json, platform, numpy as np, oneread

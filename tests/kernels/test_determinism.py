@@ -111,6 +111,30 @@ def test_bits_of_a_row_that_is_repeated_are_those_of_the_row(
     assert (alone.bits(got) == alone.expected(op, dtype, vocab)[1]).all()
 
 
+@pytest.mark.parametrize("vocab", [2, 15, 16, 17, 63, 64, 65, 100, 1000, 4000, 4096, 4097])
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@each_dtype
+def test_bits_of_neighbouring_rows_are_those_of_rows_that_lie_whole(
+    op: str, dtype: str, vocab: int, alone: Any, memory: Any
+) -> None:
+    def bits(y: Any) -> Any:
+        return np.ascontiguousarray(y).view(np.uint8)
+
+    call = getattr(oneread, op)
+    x = np.tile(alone.logits(dtype, vocab), (29, 1)).reshape(3, 58, vocab)
+    x[2] = x[2, ::-1] / x.dtype.type(2)
+    expected = bits(call(x, threads=1))
+    for threads, offset, rows in ((1, 0, 58), (2, 16, 58), (1, 0, 37), (2, 8, 9), (1, 4, 5)):
+        across = memory.moved(np.moveaxis(x[:, :rows], -1, 1), offset * x.itemsize // 4)
+        y = memory.moved(across, offset * x.itemsize // 4)
+        for got in (
+            call(across, axis=1, out=y, threads=threads),
+            call(y := across.copy(), axis=1, out=y, threads=threads),
+        ):  # in place
+            found = bits(np.moveaxis(got, 1, -1))
+            assert (found == expected[:, :rows]).all()
+
+
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @each_dtype
 @each_op

@@ -71,6 +71,7 @@ struct Plan {
   bool staged;          // columns are gathered or converted block by block
   bool by_span;         // threads share rows
   bool is_short;        // rows of up to kShortColumns columns
+  bool in_strips;       // such rows, staged by vectors that lie across them
   bool fused;           // a row is written while the next is summed
   size_t kept_rows;     // of exponentials, kept by each thread
   size_t kept_step;     // elements from one to the next

@@ -91,13 +91,20 @@ struct Scale {
   // -inf, which `low` stops, but neither the inverse nor `low` itself can.
   F base, power, inverse_high, inverse_low, inverse_log2e;
 
-  ONEREAD_INLINE void set(const Reference& reference, const Temperature& t) {
+  ONEREAD_INLINE void set(const Reference& reference, const Temperature& t, bool anyway = false) {
     double n = (double)reference.exponent;
-    general = reference.base != 0 || t.t != 1;
+    general = anyway || reference.base != 0 || t.t != 1;
     magic = V::set((C)(K::round + K::bias - n));
     point = V::set((C)(middle<C>(reference) * kLn2));
     if (general) return set_general(reference, t);
     low = V::set((C)((n - K::bias) * kLn2));
+  }
+
+  // For vectors across rows, each with a reference of its own.
+  void set_lane(int lane, const Scale& of) {
+    low[lane] = of.low[0], magic[lane] = of.magic[0], point[lane] = of.point[0];
+    if (!general) return;
+    base[lane] = of.base[0];
   }
 
  private:

@@ -3,7 +3,7 @@
 #include "online.hpp"
 #include "output.hpp"
 #include "scan.hpp"
-#include "short.hpp"
+#include "strip.hpp"
 #include "tile.hpp"
 
 namespace oneread::ONEREAD_ISA {
@@ -74,25 +74,19 @@ struct Entry {
     Short<E, true, false>::finish(sums, rows, job.temperature, sum);
     double log_sum[kRowsTogether] = {};
     for (size_t r = 0; r < rows; r++) log_sum[r] = (double)sum[r].r;
-    log_sums(log_sum, rows);
+    log_sums<C>(log_sum, rows);
     for (size_t r = 0; r < rows; r++, x += job.x_stride, y += job.y_stride) {
       if (!__builtin_isfinite(sum[r].m)) Output<E>::fill(y, job.vocab, __builtin_nan(""));
       else Output<E>::log_shift(x, y, job.vocab, sum[r].m, job.temperature, log_sum[r], false);
     }
   }
-  // In place, of room for a multiple of the vector.
-  static void log_sums(double* r, size_t n) {
-    using D = Vec<double>;
-    for (size_t i = 0; i < n; i += D::W) {
-      if constexpr (sizeof(C) == 4) D::store(r + i, oneread::ONEREAD_ISA::log_sums(D::load(r + i)));
-      else
-        for (size_t lane = 0; lane < D::W; lane++)
-          r[i + lane] = oneread::ONEREAD_ISA::log_sum(r[i + lane]);
-    }
-  }
   static void softmax_rows(const SoftmaxRows& job) {
     if (job.log) rows<true>(job);
     else rows<false>(job);
+  }
+  static void softmax_strip(const SoftmaxStrip& job) {
+    if (job.log) Strip<E, true>::run(job);
+    else Strip<E, false>::run(job);
   }
 
   static void short_all(const void* x, size_t n, const Temperature& t, void* e, SpanSum* out) {
@@ -215,9 +209,10 @@ struct Entry {
       .width = Vec<C>::W,
       .group = All<E>::kGroup,
       .softmax_rows = softmax_rows,
+      .softmax_strip = softmax_strip,
       .short_all = short_all,
       .short_rest = short_rest,
-      .log_sums = log_sums,
+      .log_sums = log_sums<C>,
       .start = start,
       .feed_all = feed_all,
       .feed_all_beside = feed_all_beside,

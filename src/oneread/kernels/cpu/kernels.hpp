@@ -122,6 +122,21 @@ struct SoftmaxRows {
   bool log;
 };
 
+// Short rows that lie side by side, for `softmax_strip`: at most two cache lines of them in the
+// compute type.
+inline constexpr size_t kStripBytes = 128;
+struct SoftmaxStrip {
+  const void* x;
+  void* y;
+  ptrdiff_t x_step;  // elements between columns
+  ptrdiff_t y_step;
+  size_t rows;
+  size_t vocab;
+  Temperature temperature;
+  void* room;  // vocab * kStripBytes, aligned to a cache line
+  bool log;
+};
+
 inline constexpr size_t kLogRoom = 16;
 enum class ElementType { f32, f64, f16, bf16 };
 
@@ -140,6 +155,7 @@ struct Kernels {
 
   // softmax or log_softmax of short rows
   void (*softmax_rows)(const SoftmaxRows&);
+  void (*softmax_strip)(const SoftmaxStrip&);
 
   // Sums of a short row in one call, or of several, `stride` elements apart.
   void (*short_all)(const void* x, size_t n, const Temperature&, void* e, SpanSum*);

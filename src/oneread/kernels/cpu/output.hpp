@@ -47,6 +47,7 @@ struct Output {
     F high, low, step, second;
     bool small;
 
+    Factor() = default;
     explicit Factor(const Scaled& factor) {
       constexpr int half = Constants<C>::bias / 2;
       small = factor.power < -half;
@@ -61,6 +62,14 @@ struct Output {
       high = V::set((C)first);
       low = V::set((C)((first - (double)(C)first) + number({factor.low, power})));
       second = V::set((C)(small ? __builtin_ldexp(1, -half) : 1));
+    }
+
+    // For vectors across rows, each with a factor of its own, none of them small.
+    void set_lane(int lane, const Factor& of) {
+      high[lane] = of.high[0], low[lane] = of.low[0];
+#if !defined(__FMA__) && !defined(__aarch64__)
+      step[lane] = of.step[0];
+#endif
     }
 
     ONEREAD_INLINE F operator()(F e) const {
@@ -99,15 +108,13 @@ struct Output {
       });
   }
 
-  static void log_shift(const E* x, E* y, size_t n, double m, const Temperature& t, double log_sum,
-                        bool streaming) {
-    F vm = V::set((C)m), vl = V::set((C)log_sum);
-    if (t.t == 1) {
-      transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
-        return (v - vm) - vl;  // v - m first: exact near m, where it matters
+  // Call use(map), where map(x, m, log_sum) makes log-probabilities of logits.
+  template <class Use>
+  static ONEREAD_INLINE void with_log_map(const Temperature& t, Use use) {
+    if (t.t == 1)
+      return use([](F v, F m, F log_sum) __attribute__((always_inline)) {
+        return (v - m) - log_sum;  // v - m first: exact near m, where it matters
       });
-      return;
-    }
     // Halves where t > 1, so that x - m cannot overflow where its quotient does not; below 1 they
     // would lose bits of subnormal logits. -inf stays out of the product with the low part, which
     // may be 0.
@@ -116,16 +123,24 @@ struct Output {
     F half = V::set((C)(halve ? 0.5 : 1)), power = V::set((halve ? 2 : 1) * inverse.power);
     F floor = V::set(-Constants<C>::round);
     F high = V::set(inverse.high), low = V::set(inverse.low), more = V::set(inverse.more);
-    vm = vm * half;
     if (inverse.more == 1)
-      transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
-        F w = (v * half - vm) * power;
-        return V::fma(w, high, V::fma(V::hi(floor, w), low, -vl));
+      use([=](F v, F m, F log_sum) __attribute__((always_inline)) {
+        F w = (v * half - m * half) * power;
+        return V::fma(w, high, V::fma(V::hi(floor, w), low, -log_sum));
       });
     else
-      transform(x, y, n, streaming, [=](F v) __attribute__((always_inline)) {
-        return (v * half - vm) * power * high * more - vl;
+      use([=](F v, F m, F log_sum) __attribute__((always_inline)) {
+        return (v * half - m * half) * power * high * more - log_sum;
       });
+  }
+
+  static void log_shift(const E* x, E* y, size_t n, double m, const Temperature& t, double log_sum,
+                        bool streaming) {
+    F vm = V::set((C)m), vl = V::set((C)log_sum);
+    with_log_map(t, [=](auto map) __attribute__((always_inline)) {
+      transform(x, y, n, streaming,
+                [=](F v) __attribute__((always_inline)) { return map(v, vm, vl); });
+    });
   }
 
   static void fill(E* y, size_t n, double value) {

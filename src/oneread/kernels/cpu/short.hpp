@@ -211,4 +211,15 @@ struct Short {
   }
 };
 
+// log(1 + r) of n numbers in place, of room for a multiple of the vector.
+template <class C>
+void log_sums(double* r, size_t n) {
+  using D = Vec<double>;
+  for (size_t i = 0; i < n; i += D::W) {
+    if constexpr (sizeof(C) == 4) D::store(r + i, log_sums(D::load(r + i)));
+    else
+      for (size_t lane = 0; lane < D::W; lane++) r[i + lane] = log_sum(r[i + lane]);
+  }
+}
+
 }  // namespace oneread::ONEREAD_ISA

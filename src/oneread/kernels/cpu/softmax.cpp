@@ -3,6 +3,7 @@
 
 #include "pool.hpp"
 #include "rows.hpp"
+#include "strips.hpp"
 
 namespace oneread::inline ONEREAD_DRIVERS {
 
@@ -375,7 +376,8 @@ void softmax(const Request& request) {
   Layout layout(request.x, &*request.y, request.where ? &*request.where : nullptr, request.axes);
   Plan plan = make_plan(request, layout);
   if (layout.rows && layout.vocab) {
-    if (plan.in_double) Softmax<double>(request, layout, plan).run();
+    if (plan.in_strips) Strips(request, layout, plan).run();
+    else if (plan.in_double) Softmax<double>(request, layout, plan).run();
     else Softmax<float>(request, layout, plan).run();
   }
   set_last_record(make_record(request, plan));

@@ -211,6 +211,15 @@ struct Vec : Types<C> {
     return bits;
 #endif
   }
+  static ONEREAD_INLINE Count count_of(int64_t n) {
+#if defined(__AVX512F__)
+    return (Count)n;
+#else
+    Count count{};
+    count[0] = n;
+    return count;
+#endif
+  }
   static ONEREAD_INLINE double counted(const Count& count) {
 #if defined(__AVX512F__)
     return (double)count;
