@@ -12,6 +12,7 @@ namespace oneread::ONEREAD_ISA {
 template <class E, bool kLog>
 struct Strip {
   using Sums = Short<E, kLog, false>;
+  using Online = typename Sums::Sums;
   using Row = Element<E>;
   using C = typename Row::Compute;
   using V = Vec<C>;
@@ -94,7 +95,7 @@ struct Strip {
     for (size_t r = 0; r < rows; r++) {
       row[r].m = most[v][r], row[r].nan = false, row[r].reference = {};
       if (!__builtin_isfinite(row[r].m)) continue;
-      row[r].reference = Sums::Sums::reference_for((double)row[r].m, t);
+      row[r].reference = Online::reference_for((double)row[r].m, t);
       general = general || row[r].reference.base != 0;
     }
     // A row whose arguments need no base is summed with a base of 0 beside one that has one: that
@@ -136,7 +137,7 @@ struct Strip {
       }
     };
     for (size_t i = 0; i < n;) {
-      size_t stop = n - i < Sums::Sums::kGroup ? n : i + Sums::Sums::kGroup;
+      size_t stop = n - i < Online::kGroup ? n : i + Online::kGroup;
       for (; i + U * W <= stop; i += U * W)
         for (size_t u = 0; u < U; u++)
           for (size_t j = 0; j < W; j++) add(i + u * W + j, u, j);
