@@ -1,7 +1,7 @@
 """What the classes of the two trees are made by.
 
-Knows no node. There are 77 kinds: as frozen dataclasses that compare and show themselves they cost a
-third of the time in which the tracer is imported, so they get a constructor and slots only.
+Knows no node. There are 77 kinds: as frozen dataclasses that compare and show themselves they cost
+a third of the time in which the tracer is imported, so they get a constructor and slots only.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer
-from oneread.trace.recording import Recorder, Recording
+from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
 from oneread.trace.static import has_rows
@@ -51,6 +51,8 @@ class Run:
     inputs: dict[str, list[Any]]
     outputs: dict[str, list[Any]]
     """Numbers of each buffer that the kernel may write."""
+    memory: list[Memory]
+    """What buffers there were."""
     watch: list[Watch]
     """m, d and the factor as they were found, and every value that they took."""
     recording: Recording | None
@@ -145,6 +147,7 @@ class _Session:
             result,
             self._inputs,
             {buffer.name: list(buffer.cells) for buffer in self._written()},
+            self._memory(recorder),
             context.watches.all(),
             recorder.recording if recorder is not None else None,
         )
@@ -243,6 +246,11 @@ class _Session:
     def _written(self) -> list[Buffer]:
         names = {one.name for one in self._arguments if one.role in {"output", "inout"}}
         return [buffer for name, buffer in self._buffers.items() if name in names]
+
+    def _memory(self, recorder: Recorder | None) -> list[Memory]:
+        shared = self._device.spaces["shared"].buffers
+        local = recorder.recording.locals.values() if recorder is not None else ()
+        return [*map(memory, [*self._buffers.values(), *shared]), *local]
 
     def _judge(self, counts: Counts) -> list[Judgement]:
         case = self._case
