@@ -47,6 +47,8 @@ def memory(buffer: Buffer) -> Memory:
 class Recording:
     """Columns of steps and of events; a step owns the events up to its `end`."""
 
+    step: array[int] = field(default_factory=lambda: array("i"))
+    """Its number among those of all blocks."""
     block: array[int] = field(default_factory=lambda: array("i"))
     warp: array[int] = field(default_factory=lambda: array("i"))
     line: array[int] = field(default_factory=lambda: array("i"))
@@ -101,11 +103,12 @@ class Recorder:
         self._blocks, self._limits = blocks, limits
         self._names: dict[tuple[str, str], int] = {}
 
-    def step(self, warp: Warp, line: int, column: int) -> None:
+    def step(self, warp: Warp, number: int, line: int, column: int) -> None:
         """End a step."""
         if self._blocks is not None and warp.block.index not in self._blocks:
             return
         out = self.recording
+        out.step.append(number)
         out.block.append(warp.block.index)
         out.warp.append(warp.index)
         out.line.append(line)

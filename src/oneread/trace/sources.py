@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from oneread.source.text import SourceText
 from oneread.trace.case import Case, Extent, Size
@@ -50,10 +51,10 @@ class Source:
         defines: Mapping[str, str | int | float] | None = None,
         folders: Iterable[Path] = (),
     ) -> None:
-        name, self.text = read_source(source)
+        self.name, self.text = read_source(source)
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
         settings = Settings(kernel or "", self.defines, tuple(folders))
-        self.loaded: Loaded = load_program(SourceText(name, self.text), settings)
+        self.loaded: Loaded = load_program(SourceText(self.name, self.text), settings)
 
     def launch(self, case: Case) -> Run:
         """Run the kernel once."""
@@ -62,6 +63,16 @@ class Source:
     def explore(self, case: Case, orders: Iterable[str] = ORDERS) -> Exploration:
         """Run a launch in several orders of warps and compare what comes out."""
         return explore(self.launch, case, tuple(orders))
+
+
+class Launched(NamedTuple):
+    """A source that was launched, and what happened."""
+
+    name: str
+    """What it was asked for by: a key of the gallery or a file."""
+    source: Source
+    case: Case
+    run: Run
 
 
 def run(
