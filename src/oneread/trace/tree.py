@@ -280,7 +280,7 @@ class ArrayValue(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement; its position is its first token."""
+    """A statement; its position is its first token, of a `Declare` the variable's name."""
 
     position: Position
 
