@@ -50,7 +50,7 @@ class Source:
         defines: Mapping[str, str | int | float] | None = None,
         folders: Iterable[Path] = (),
     ) -> None:
-        name, self.text = _read(source)
+        name, self.text = read_source(source)
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
         settings = Settings(kernel or "", self.defines, tuple(folders))
         self.loaded: Loaded = load_program(SourceText(name, self.text), settings)
@@ -169,8 +169,8 @@ def run(
     return Source(source, kernel, defines, folders).launch(case)
 
 
-def _read(source: str | Path) -> tuple[str, str]:
-    """Return the name and the text of a source."""
+def read_source(source: str | Path) -> tuple[str, str]:
+    """Return the name and the text of a source: ``<text>`` if it is the text itself."""
     if isinstance(source, str) and ("\n" in source or not source.endswith(SUFFIXES)):
         return "<text>", source
     path = Path(source)
