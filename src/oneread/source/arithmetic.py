@@ -18,7 +18,7 @@ MAXIMUM_LENGTH: Final = 500
 MAXIMUM_DEPTH: Final = 40
 MAXIMUM_VALUE: Final = 1 << 63
 
-_TOKEN: Final = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|([-+*/%(),]))")
+_TOKEN: Final = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|([-+*/%(),]))", re.ASCII)
 _FUNCTIONS: Final[dict[str, int]] = {"min": 2, "max": 2, "ceil_div": 2, "log2": 1}
 
 

@@ -15,6 +15,11 @@ from oneread.source.outline import Piece, outline, reached
 from oneread.source.text import SourceText
 from oneread.source.tokens import Token, tokenize
 
+#: Words that end a type, so that a parameter which ends with one has no name.
+_NEVER_NAMES: Final = frozenset(
+    {"const", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
+)
+
 #: Directives that come in pairs.
 _PAIRED: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 
@@ -162,17 +167,41 @@ def in_one_line(skipped: Sequence[Skipped]) -> str:
 
 
 def _split(source: SourceText) -> tuple[list[Token], list[list[Token]]]:
-    """Return the tokens of a file without its directives, and the directives."""
+    """Return the tokens of a file without its directives, and the directives.
+
+    Both branches of a condition are there, unless the first opens or closes braces: then a second
+    one would do so again, and is left out.
+    """
     tokens: list[Token] = []
     directives: list[list[Token]] = []
-    inside = False
-    for token in tokenize(source):
-        if token.first or token.kind == "end":
-            inside = token.text == "#" and token.kind == "mark"
-            if inside:
-                directives.append([])
-        (directives[-1] if inside else tokens).append(token)
+    lines = _lines(source)
+    depth = 0
+    conditions: list[tuple[int, bool]] = []  # braces open at the #if; whether a branch is left out
+    for line in lines:
+        if line[0].text == "#" and line[0].kind == "mark":
+            directives.append(line)
+            word = line[1].text if len(line) > 1 else ""
+            if word in ("if", "ifdef", "ifndef"):
+                conditions.append((depth, bool(conditions) and conditions[-1][1]))
+            elif word in ("else", "elif") and conditions:
+                before, left_out = conditions[-1]
+                conditions[-1] = before, left_out or depth != before
+            elif word == "endif" and conditions:
+                conditions.pop()
+        elif line[-1].kind == "end" or not (conditions and conditions[-1][1]):
+            tokens += line
+            depth += sum((one.text == "{") - (one.text == "}") for one in line)
     return tokens, directives
+
+
+def _lines(source: SourceText) -> list[list[Token]]:
+    """Return the tokens of each line; the last line holds the end alone."""
+    lines: list[list[Token]] = []
+    for token in tokenize(source):
+        if token.first or token.kind == "end" or not lines:
+            lines.append([])
+        lines[-1].append(token)
+    return lines
 
 
 def _header(line: list[Token]) -> str:
@@ -235,7 +264,7 @@ def _parameters(tokens: Sequence[Token], piece: Piece) -> Iterator[Parameter]:
 def _parameter(words: list[Token]) -> Parameter:
     names = [at for at, word in enumerate(words) if word.kind == "name"]
     last = names[-1] if names else 0
-    is_named = len(names) > 1 and words[last].text not in ("const", "int", "float")
+    is_named = len(names) > 1 and words[last].text not in _NEVER_NAMES
     rest = [word for at, word in enumerate(words) if not (is_named and at == last)]
     text = ""
     for word in rest:

@@ -281,7 +281,7 @@ class ArrayValue(Expr):
 
 @node
 class Statement:
-    """A statement; its position is its first token."""
+    """A statement; its position is its first token, of a `Declare` the variable's name."""
 
     position: Position
 

@@ -9,6 +9,7 @@ import pytest
 from oneread.source.errors import SourceError
 from oneread.source.text import SourceText
 from oneread.trace.front.preprocess import Preprocessor
+from oneread.trace.front.program import load_program
 from oneread.trace.front.report import Report
 from oneread.trace.front.settings import Limits, Settings
 from oneread.trace.messages import MESSAGES
@@ -148,3 +149,13 @@ def test_limit_is_a_setting() -> None:
     lines = ["#define A0 1"] + [f"#define A{n} A{n - 1}" for n in range(1, 40)]
     settings = Settings(limits=Limits(macro_depth=50))
     assert errors("\n".join([*lines, "A39"]), settings) == []
+
+
+def test_macros_that_are_whole_numbers_are_told() -> None:
+    text = (
+        "#ifndef TILE\n#define TILE 128\n#endif\n#define HALF (TILE / 2)\n#define WORD float\n"
+        "#define F(a) a\n#define SCALE 1.5f\n#define EMPTY\n__global__ void k() {}\n"
+    )
+    source = SourceText("k.cu", text)
+    assert load_program(source).macros == {"TILE": 128, "HALF": 64}
+    assert load_program(source, Settings(defines={"TILE": "32"})).macros["HALF"] == 16

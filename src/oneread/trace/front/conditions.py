@@ -17,11 +17,11 @@ _BINDS: Final = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6,
     "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
-_INTEGER: Final = re.compile(r"(0[xX][\da-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)[uUlL]*")
+_INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)[uUlL]*")
 
 
-def evaluate(directive: Token, tokens: list[Token], report: Report) -> bool:
-    """Return whether a condition holds.
+def value_of(directive: Token, tokens: list[Token], report: Report) -> int:
+    """Return the value of a condition, which holds unless that is 0.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ def evaluate(directive: Token, tokens: list[Token], report: Report) -> bool:
 
     Returns
     -------
-    bool
+    int
         Its value.
     """
-    return _Condition(directive, tokens, report).value() != 0
+    return _Condition(directive, tokens, report).value()
 
 
 class _Condition:

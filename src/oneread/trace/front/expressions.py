@@ -17,6 +17,7 @@ from oneread.trace.front.syntax import (
     Cast,
     Character,
     Choice,
+    Declarator,
     Expr,
     Infix,
     Limit,
@@ -255,7 +256,7 @@ class ExpressionParser(SpecifierParser):
     def make(self) -> Expr:
         """Parse ``T(a)`` or ``T{a, b}``."""
         start = self.token
-        kind = self.type_id()
+        kind = TypeId(self.specifiers().words, Declarator(start.position, ""))
         if self.sees("{"):
             braces = self.braces()
             return self.made(Make(start.position, kind, braces.items, True), *braces.items)

@@ -5,10 +5,13 @@ Knows suffixes and bases; reports nothing.
 
 from __future__ import annotations
 
+import math
 import re
+from ctypes import c_float, c_uint32
+from fractions import Fraction
 from typing import Final
 
-from oneread.trace.front.fold import Number, converted
+from oneread.trace.front.fold import Number
 from oneread.trace.types import (
     DOUBLE,
     FLOAT,
@@ -22,11 +25,11 @@ from oneread.trace.types import (
 )
 
 _INTEGER: Final = re.compile(
-    r"(0[xX][\da-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?)(ll|LL|[lL]?)([uU]?)"
+    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)([uU]?)(ll|LL|[lL]?)([uU]?)"
 )
-_DECIMAL: Final = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([fFlL]?)")
+_DECIMAL: Final = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([fFlL]?)")
 _HEXADECIMAL: Final = re.compile(
-    r"(0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+)([fFlL]?)"
+    r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)([fFlL]?)"
 )
 _ESCAPES: Final = {
     "n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11,
@@ -48,20 +51,34 @@ def number(text: str) -> tuple[Scalar, Number] | None:
             value = float.fromhex(found[1])
         except OverflowError:
             return None
-        return _floating(value, found[2])
+        return (FLOAT, c_float(value).value) if found[2] in ("f", "F") else (DOUBLE, value)
     if (found := _DECIMAL.fullmatch(plain)) and not plain.isdigit():
-        return _floating(float(found[1]), found[2])
+        return _floating(found[1], float(found[1]), found[2])
     return None
 
 
-def _floating(value: float, suffix: str) -> tuple[Scalar, Number]:
-    if suffix in ("f", "F"):
-        # The decimal is rounded once to double and once more to float, half an ulp of double
-        # apart from what a compiler makes of it at worst.
-        single = converted(value, FLOAT)
-        assert single is not None
-        return FLOAT, single
-    return DOUBLE, value
+def _floating(text: str, value: float, suffix: str) -> tuple[Scalar, Number]:
+    return (FLOAT, _single(text, value)) if suffix in ("f", "F") else (DOUBLE, value)
+
+
+def _single(text: str, value: float) -> float:
+    """Return the float nearest to a decimal, whose nearest double is known.
+
+    Rounding twice goes wrong only where the double lies halfway between two floats and the decimal
+    does not.
+    """
+    near = c_float(value).value
+    if near == value or not math.isfinite(near):
+        return near
+    bits = c_uint32.from_buffer(c_float(near)).value
+    outward = (abs(value) > abs(near)) - (abs(value) < abs(near))
+    other = c_float.from_buffer(c_uint32(bits + outward)).value
+    if value - near != other - value:
+        return near
+    exact = Fraction(text)
+    if exact == Fraction(value):
+        return near
+    return max(near, other) if exact > Fraction(value) else min(near, other)
 
 
 def _integer(found: re.Match[str]) -> tuple[Scalar, Number] | None:
@@ -92,7 +109,7 @@ def character(text: str) -> int | None:
         return ord(inner)
     if len(inner) == 2 and inner[0] == "\\":
         return _ESCAPES.get(inner[1])
-    if found := re.fullmatch(r"\\x([\da-fA-F]{1,2})", inner):
+    if found := re.fullmatch(r"\\x([0-9a-fA-F]{1,2})", inner):
         value = int(found[1], 16)
         return value - 256 if value > 127 else value
     return None

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from oneread.source.errors import SourceError
 from oneread.source.includes import KNOWN_HEADERS
 from oneread.source.text import SourceText
 from oneread.source.tokens import Token, tokenize
-from oneread.trace.front.conditions import evaluate
+from oneread.trace.front.conditions import value_of
 from oneread.trace.front.macros import Expander, Macro
 from oneread.trace.front.report import Refused, Report, guess
 from oneread.trace.front.settings import Settings
@@ -82,6 +83,18 @@ class Preprocessor:
         end = self.file(source, 0)
         self.tokens.append(end)
         return self.tokens
+
+    def integers(self) -> dict[str, int]:
+        """Return the macros that are integer arithmetic, with their values."""
+        found: dict[str, int] = {}
+        scratch = Report(self.settings.limits)
+        for name, macro in self.macros.items():
+            if macro.parameters is None and macro.body and name not in PREDEFINED:
+                with suppress(Refused, SourceError):
+                    body = list(Expander(self.macros, scratch).expand(list(macro.body)))
+                    if not any(token.kind == "name" for token in body):
+                        found[name] = value_of(macro.body[0], body, scratch)
+        return found
 
     def file(self, source: SourceText, depth: int) -> Token:
         size = len(source.text.encode("utf-8", "surrogatepass"))
@@ -240,7 +253,7 @@ class Preprocessor:
             else:
                 answered.append(rest[at])
                 at += 1
-        return evaluate(name, list(self.expander.expand(answered)), self.report)
+        return value_of(name, list(self.expander.expand(answered)), self.report) != 0
 
     def include(self, name: Token, rest: list[Token], source: SourceText, depth: int) -> None:
         if rest and rest[0].kind == "string" and rest[0].text.startswith('"'):

@@ -5,7 +5,7 @@ Knows the order of the steps and which functions are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -35,6 +35,8 @@ class Loaded:
     skipped: tuple[Skipped, ...]
     #: Names of all kernels in the file, in order.
     kernels: tuple[str, ...]
+    #: Macros that are whole numbers at the end of the file, those of the settings too.
+    macros: Mapping[str, int]
 
 
 def load_program(source: SourceText, settings: Settings | None = None) -> Loaded:
@@ -77,6 +79,7 @@ class _File:
         preprocessor = Preprocessor(settings, report)
         self.tokens = preprocessor.run(source)
         self.unknown_headers = preprocessor.unknown_headers
+        self.macros = preprocessor.integers()
         self.pieces, self.problems = outline(self.tokens)
         self.parser = Parser(self.tokens, report)
         self.parser.scopes = [dict.fromkeys(TYPE_NAMES, True), {}]
@@ -105,7 +108,10 @@ class _File:
         self.report.stop()
         assert program is not None, "what is refused is reported"
         return Loaded(
-            program, tuple(sorted(self.skipped(), key=lambda one: one.line)), tuple(self.kernels())
+            program,
+            tuple(sorted(self.skipped(), key=lambda one: one.line)),
+            tuple(self.kernels()),
+            self.macros,
         )
 
     def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
@@ -144,7 +150,11 @@ class _File:
             where = Position(self.source.name, 1, 1)
             raise self.report.fatal(message, where, name=wanted, known=known, guess=close)
         wanted = wanted or names[0]
-        return next(one for one in self.pieces if one.name == wanted and self.has_body(one))
+        return next(
+            one
+            for one in self.pieces
+            if one.name == wanted and one.kind == "kernel" and self.has_body(one)
+        )
 
     def no_kernel(self) -> SourceError:
         """Return the error of a file without a kernel."""
