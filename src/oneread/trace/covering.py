@@ -57,7 +57,9 @@ def _pairs(factors: Mapping[str, Sequence[Value]]) -> list[Pair]:
 
 def _within(choice: Choice) -> list[Pair]:
     items = list(choice.items())
-    return [frozenset([item]) for item in items] + [frozenset(two) for two in combinations(items, 2)]
+    return [frozenset([item]) for item in items] + [
+        frozenset(two) for two in combinations(items, 2)
+    ]
 
 
 def _next(factors: Mapping[str, Sequence[Value]], open_pairs: Mapping[Pair, None]) -> Choice:

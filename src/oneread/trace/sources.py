@@ -37,6 +37,8 @@ class Source:
         Macros.
     folders : iterable of Path
         Where ``#include "file"`` is looked for.
+    name : str, optional
+        What a text is called in messages.
 
     Raises
     ------
@@ -50,8 +52,10 @@ class Source:
         kernel: str | None = None,
         defines: Mapping[str, str | int | float] | None = None,
         folders: Iterable[Path] = (),
+        name: str | None = None,
     ) -> None:
-        self.name, self.text = read_source(source)
+        known, self.text = read_source(source)
+        self.name = name or known
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
         settings = Settings(kernel or "", self.defines, tuple(folders))
         self.loaded: Loaded = load_program(SourceText(self.name, self.text), settings)

@@ -39,8 +39,8 @@ class Subject:
         folders: Iterable[Path] = (),
         entry: KernelEntry | None = None,
     ) -> None:
-        name, self.text = read_source(source)
-        self.called = entry.key if entry else str(source) if name != "<text>" else "FILE"
+        self.name, self.text = read_source(source)
+        self.called = entry.key if entry else str(source) if self.name != "<text>" else "FILE"
         self.kernel, self.folders, self.entry = kernel, tuple(folders), entry
         self._sources: dict[tuple[tuple[str, str], ...], Source] = {}
 
@@ -55,7 +55,7 @@ class Subject:
     def with_text(self, text: str) -> Subject:
         """Return the same kernel with another text."""
         other = Subject(f"{text}\n" if "\n" not in text else text, self.kernel, self.folders)
-        other.called, other.entry = self.called, self.entry
+        other.name, other.called, other.entry = self.name, self.called, self.entry
         return other
 
     def complete(self, case: Case) -> Case:
@@ -66,7 +66,9 @@ class Subject:
         """Return the text as it is read with the macros of a launch."""
         key = tuple(sorted(case.defines.items()))
         if key not in self._sources:
-            self._sources[key] = Source(self.text, self.kernel, case.defines, self.folders)
+            self._sources[key] = Source(
+                self.text, self.kernel, case.defines, self.folders, self.name
+            )
         return self._sources[key]
 
     def launch(self, case: Case) -> Run:
