@@ -62,7 +62,7 @@ def _within(choice: Choice) -> list[Pair]:
     ]
 
 
-def _next(factors: Mapping[str, Sequence[Value]], open_pairs: Mapping[Pair, None]) -> Choice:
+def _next(factors: Mapping[str, Sequence[Value]], open_pairs: dict[Pair, None]) -> Choice:
     """Return a choice with the last pair that is open, and as many more as come along."""
     choice: Choice = dict(sorted(next(reversed(open_pairs))))
     for name in sorted(factors, key=lambda name: -len(factors[name])):

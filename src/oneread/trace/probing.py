@@ -1,171 +1,20 @@
-"""Many launches of one kernel: which ones, and the smallest that shows each fault.
+"""Many launches of one kernel, and the smallest of them that shows each fault.
 
-`plan` only lists launches; `probe` runs them. Knows runs by their faults; knows no machine.
+Knows runs by their faults; knows no machine.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from oneread.source.errors import SourceError
 from oneread.spec.errors import OneReadError
-from oneread.trace.arguments import SIZE_NAMES
-from oneread.trace.case import BLOCK_MACROS, Case
-from oneread.trace.covering import Choice, Value, pairwise
+from oneread.trace.case import Case
+from oneread.trace.covering import Choice
 from oneread.trace.errors import LimitError
 from oneread.trace.faults import Fault, order
+from oneread.trace.planning import Plan, plan
 from oneread.trace.subject import Subject
-from oneread.trace.tree import Program
-from oneread.trace.types import Pointer, Scalar
-
-TILES = (32, 64, 128, 48)
-#: ``tile-1`` is one less than the tile of the same launch.
-VOCABS = (256, 250, 1, "tile-1")
-INPUTS = ("normal", "inf-first-tile", "all-inf", "plus-inf", "nan", "large")
-THREADS = ("same", "half", "double")
-SCHEDULES = ("in-order", "reverse", "random:1", "switch:1")
-
-#: Rows of each launch: the last one ends at the end of the buffer, and 3 is no multiple of 2.
-ROWS = 3
-
-#: Wall clock of one launch.
-SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The launches of a probe, as data."""
-
-    base: Case
-    macro: str | None
-    """What a tile is called in the source."""
-    threads: int
-    """Threads of a block where neither a macro nor the launch says how many."""
-    ranked: bool
-    """Whether the kernel takes a k."""
-    factors: Mapping[str, tuple[Value, ...]]
-    """What is varied, the value of the base first; what the kernel lacks is left out."""
-    choices: tuple[Choice, ...]
-
-    @property
-    def launches(self) -> list[Case]:
-        """Every launch, the base first."""
-        return [self.case(choice) for choice in self.choices]
-
-    def tile(self, choice: Choice) -> int:
-        """Return the columns that a launch takes at a time."""
-        if self.macro is None:
-            return self.threads
-        return int(choice.get("tile", self.base.defines.get(self.macro, self.threads)))
-
-    def case(self, choice: Choice) -> Case:
-        """Return the launch of a choice."""
-        base, tile = self.base, self.tile(choice)
-        vocab = choice.get("vocab", base.vocab)
-        vocab = max(1, tile - 1 if vocab == "tile-1" else int(vocab))
-        defines = dict(base.defines)
-        if self.macro is not None and choice.get("tile", tile) != self.factors["tile"][0]:
-            defines[self.macro] = str(tile)
-        blocks = {"half": max(1, tile // 2), "double": min(2 * tile, base.limits.threads)}
-        return replace(
-            base,
-            vocab=vocab,
-            k=min(base.k, vocab) if self.ranked else base.k,
-            defines=defines,
-            block=blocks.get(str(choice.get("threads")), base.block),
-            input=str(choice.get("input", base.input)),
-            schedule=str(choice.get("schedule", base.schedule)),
-        )
-
-    def simpler(self, name: str, value: Value) -> list[Value]:
-        """Return the values of a factor that are tried in place of one, the simplest first."""
-        base, *others = self.factors[name]
-        if value == base:
-            return []
-        if name == "tile" and _is_power(value):
-            smaller = (other for other in others if _is_power(other) and int(other) < int(value))
-            return [base, *sorted(smaller, key=int)]
-        if name == "vocab":
-            shorter = {250: [1, "tile-1"], "tile-1": [1]}
-            return [base, *(one for one in shorter.get(value, []) if one in others)]
-        return [base]
-
-
-def _is_power(value: Value) -> bool:
-    return isinstance(value, int) and value & (value - 1) == 0
-
-
-def plan(subject: Subject, case: Case | None = None) -> Plan:
-    """List the launches that find the usual faults of a kernel.
-
-    Parameters
-    ----------
-    subject : Subject
-        The kernel.
-    case : Case, optional
-        The launch to start from. What it settles is left alone: a block, numbers of an input.
-
-    Returns
-    -------
-    Plan
-        A pairwise cover of tile sizes, lengths, inputs, threads and orders of warps.
-
-    Raises
-    ------
-    SourceError
-        When the text cannot be read.
-    """
-    case = case or Case()
-    limits = replace(case.limits, seconds=min(SECONDS, case.limits.seconds))
-    base = replace(case, rows=min(case.rows, ROWS), record=False, limits=limits)
-    base = _with_tile(subject, base)
-    full = subject.complete(base)
-    program = subject.source(full).loaded.program
-    names = full.names(subject.text)
-    macro = next((name for name in BLOCK_MACROS if name in names), None)
-    threads = full.block_shape(names, program)
-    if macro is not None and full.block is not None:
-        # A block of a fixed size does not follow the tile.
-        macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
-    factors = _factors(full, program, macro and names[macro], threads[0])
-    ranked = any(SIZE_NAMES.get(one.name.lower()) == "k" for one in program.kernel.parameters)
-    return Plan(base, macro, threads[0], ranked, factors, tuple(pairwise(factors)))
-
-
-def _with_tile(subject: Subject, case: Case) -> Case:
-    """Return the launch with the tile that the source uses and defines nowhere."""
-    try:
-        subject.source(subject.complete(case))
-    except SourceError as error:
-        for one in error.diagnostics:
-            if one.id == "unknown" and one.parameters["name"] in BLOCK_MACROS:
-                defines = {**case.defines, str(one.parameters["name"]): str(TILES[0])}
-                return replace(case, defines=defines)
-    return case
-
-
-def _factors(
-    case: Case, program: Program, tile: int | None, threads: int
-) -> dict[str, tuple[Value, ...]]:
-    found: dict[str, tuple[Value, ...]] = {}
-    if tile is not None:
-        found["tile"] = _first(tile, TILES)
-    if not case.data:
-        if any(isinstance(one.type, Scalar) for one in program.kernel.parameters):
-            found["vocab"] = _first(case.vocab, VOCABS)
-        if any(isinstance(one.type, Pointer) for one in program.kernel.parameters):
-            found["input"] = _first(case.input, INPUTS)
-    if case.block is None and program.kernel.max_threads is None:
-        fit = 2 * threads <= case.limits.threads
-        found["threads"] = THREADS if fit else THREADS[:2]
-    found["schedule"] = _first(case.schedule, SCHEDULES)
-    return found
-
-
-def _first(value: Value, values: tuple[Value, ...]) -> tuple[Value, ...]:
-    return (value, *(other for other in values if other != value))
 
 
 @dataclass(frozen=True)
@@ -213,6 +62,11 @@ class Probe:
         """Launches that met a limit."""
         return [one for one in self.outcomes if one.stopped]
 
+    @property
+    def cases(self) -> list[Case]:
+        """All launches that tell something: the plan's, then those that faults were shrunk to."""
+        return [*self.plan.launches, *(finding.case for finding in self.findings)]
+
     def worst(self) -> str | None:
         """Return the severity of the worst fault, None where there is none."""
         return self.findings[0].fault.severity if self.findings else None
@@ -242,13 +96,14 @@ def probe(subject: Subject, case: Case | None = None) -> Probe:
 
     Examples
     --------
-    >>> from oneread.trace.probing import Subject, probe
+    >>> from oneread.trace.probing import probe
+    >>> from oneread.trace.subject import Subject
     >>> outcome = probe(Subject.of_gallery("zoo_stray_tail"))
     >>> for finding in outcome.findings:
     ...     print(finding.fault.id, "-", finding.command)
     out-of-bounds - oneread trace zoo_stray_tail --rows 1 --vocab 1
-    wrong-result - oneread trace zoo_stray_tail --rows 2 --vocab 1
     stray-row - oneread trace zoo_stray_tail --rows 2 --vocab 1
+    wrong-result - oneread trace zoo_stray_tail --rows 1 --vocab 1
     """
     return _Prober(subject, plan(subject, case)).probe()
 
@@ -351,7 +206,7 @@ class _Prober:
 
     def simplified(self, key: Key, choice: Choice) -> Choice:
         """Return the choice with every value made as simple as the fault allows."""
-        for name in reversed(self.plan.factors):
+        for name in reversed(list(self.plan.factors)):
             for value in self.plan.simpler(name, choice[name]):
                 trial = {**choice, name: value}
                 if self.shown(key, self.plan.case(trial)) is not None:
@@ -364,20 +219,24 @@ class _Prober:
         case = self.plan.case(choice)
         fault = self.shown(key, case)
         assert fault is not None
-        tile = self.plan.tile(choice)
-        sizes = [("rows", rows) for rows in (1, 2)]
-        if "vocab" in self.plan.factors:
-            # Where whole tiles show it, a tail would only bring faults of its own.
-            whole = choice["vocab"] == self.plan.factors["vocab"][0]
-            columns = (tile, 2 * tile) if whole else (1, 2, tile - 1, tile + 1, 2 * tile + 1)
-            sizes += [("vocab", number) for number in columns]
-        for name, size in sizes:
+        for name, size in self.sizes(choice):
             if 0 < size < getattr(case, name):
-                trial = replace(case, **{name: size})
+                trial = _sized(case, name, size)
                 found = self.shown(key, trial)
                 if found is not None and self.ids(trial) <= self.ids(case):
                     fault, case = found, trial
         return self.finding(fault, case)
+
+    def sizes(self, choice: Choice) -> list[tuple[str, int]]:
+        """Return numbers of rows and columns to try."""
+        rows = [("rows", 1), ("rows", 2)]
+        if "vocab" not in choice:
+            return rows
+        tile = self.plan.tile(choice)
+        # Where whole tiles show a fault, a tail would only bring faults of its own.
+        whole = choice["vocab"] == self.plan.factors["vocab"][0]
+        columns = (tile, 2 * tile) if whole else (1, 2, tile - 1, tile + 1, 2 * tile + 1)
+        return rows + [("vocab", size) for size in columns]
 
     def ids(self, case: Case) -> set[str]:
         return {fault.id for fault in self.outcome(case).faults if fault.severity != "note"}
@@ -385,6 +244,10 @@ class _Prober:
     def shown(self, key: Key, case: Case) -> Fault | None:
         faults = self.outcome(case).faults
         return next((one for one in faults if _key(one) == key and one.severity != "note"), None)
+
+
+def _sized(case: Case, name: str, size: int) -> Case:
+    return replace(case, rows=size) if name == "rows" else replace(case, vocab=size)
 
 
 def _is_idle(fault: Fault, outcomes: list[Outcome]) -> bool:

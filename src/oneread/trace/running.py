@@ -135,7 +135,9 @@ class _Session:
         result = self._judge(counts)
         after_run(self._faults, self._program, context, self._written(), counts, result)
         faults = self._faults.sorted()
-        add_repairs(faults, self._text, _bound(self._arguments))
+        add_repairs(
+            faults, self._text, _bound(self._arguments), self._names, math.prod(self._block)
+        )
         return Run(
             self._program.kernel.name,
             self._grid,
@@ -197,7 +199,7 @@ class _Session:
         values = None
         if argument.pattern is not None:
             floating = all(code in "fd" for _, code in scalars)
-            values = self._filled(argument.name, count * len(scalars), argument.pattern, floating)
+            values = self._filled(argument, count * len(scalars), argument.pattern, floating)
             self._inputs[argument.name] = list(values)
         space = self._device.spaces["global"]
         buffer = space.allocate(argument.name, count, scalars, kind.size, values)
@@ -206,16 +208,21 @@ class _Session:
         self._buffers[argument.name] = buffer
         return buffer
 
-    def _filled(self, name: str, count: int, pattern: str, floating: bool) -> list[Any]:
+    def _filled(self, argument: Argument, count: int, pattern: str, floating: bool) -> list[Any]:
+        name = argument.name
         given = self._case.data.get(name)
         if given is not None:
             if len(given) != count:
                 raise UsageError(f"{name} has {count} numbers; {len(given)} are given")
             return [round32(value) if floating else value for value in given]
+        follows = (self._case.truth or {}).get(name)
+        if follows is not None and argument.role == "input":
+            return [round32(value) for value in self._problem(name).truth(follows)]
         rows = self._case.rows if self._case.rows and count % self._case.rows == 0 else 1
         columns = count // rows
         if not floating:
-            return [place % max(1, self._case.vocab) for place in range(count)]
+            columns = 1 if pattern == "zeros" else max(1, self._case.vocab)
+            return [place % columns for place in range(count)]
         return inputs.make(pattern, rows, columns, self._case.tile(self._names))
 
     def _in_rows(self, argument: Argument) -> bool:
@@ -264,20 +271,30 @@ class _Session:
             )
             for buffer in self._written()
         ]
-        wide = [
-            [values[row * case.vocab : (row + 1) * case.vocab] for row in range(case.rows)]
-            for values in self._inputs.values()
-            if case.rows and len(values) == case.rows * case.vocab
-        ]
-        if not wide or not case.vocab:
+        if not self._wide():
             return []
         truths: Mapping[str, str] = (
             guess(self._program.kernel.name, counts.exps, outputs)
             if case.truth is None
             else case.truth
         )
+        return judge(outputs, self._problem("an output"), truths)
+
+    def _wide(self) -> list[list[list[float]]]:
+        """Return the rows of the inputs that have some."""
+        rows, vocab = self._case.rows, self._case.vocab
+        return [
+            [values[row * vocab : (row + 1) * vocab] for row in range(rows)]
+            for values in self._inputs.values()
+            if rows and vocab and len(values) == rows * vocab
+        ]
+
+    def _problem(self, asking: str) -> Problem:
+        wide, case = self._wide(), self._case
+        if not wide:
+            raise UsageError(f"{asking} follows from logits, but none stand before it")
         span = self._names.get("SPAN", case.vocab)
-        return judge(outputs, Problem(wide, min(case.k, case.vocab), max(1, span)), truths)
+        return Problem(wide, min(case.k, case.vocab), max(1, span))
 
 
 def _plain(shape: str) -> str:
