@@ -310,7 +310,9 @@ def fix(fixed: "Fix") -> Iterator[str]:
     before = [fault for one in fixed.before for fault in one.faults]
     yield ""
     yield f"before: {tally(_distinct(before))}"
-    yield f"after:  {tally(fixed.remaining)}, in {again}"
+    notes = any(fault.severity == "note" for fault in before)
+    left = ", apart from notes without a repair" * notes
+    yield f"after:  {tally(fixed.remaining)}, in {again}{left}"
     for fault in fixed.remaining:
         yield from _fault(fault, _LETTERS[fault.severity])
 

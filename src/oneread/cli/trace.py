@@ -121,6 +121,8 @@ def trace(
         raise fail("name a file or a key of the gallery; --list shows the keys")
     if fail_on not in _SEVERITIES:
         raise fail(f"--fail-on {fail_on}: there are {', '.join(_SEVERITIES)}")
+    if (probe or fix) and (out is not None or as_json):
+        raise fail("--out and --json are for runs without --probe and --fix")
     from oneread.trace import Case
     from oneread.trace.opening import open_kernel
 
@@ -285,9 +287,7 @@ def _written(out: Path, text: str, launches: "list[Launched]", named: bool) -> N
     events = sum(one.events for one in kept)
     note(f"wrote {out}: {events:,} events of {blocks} of {of} blocks, {len(text):,} bytes")
     if blocks < of and not named:
-        note(
-            "the events of the first blocks only, to stay below a limit: see `reduced` in the file"
-        )
+        note("only the first blocks, to stay below a limit; `reduced` in the file says which")
 
 
 def _improve(opened: "Opened", case: "Case", probe: bool, fix: bool) -> str | None:
