@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import textwrap
 from typing import Annotated, Any
 
 import typer
@@ -223,9 +224,9 @@ def _show_traced(kernels: list[dict[str, Any]]) -> None:
             f"{one['kernel']:<26}{one['reads']:>6}{one['writes']:>7}{one['barriers']:>9}  "
             f"{one['error']:.1g}{styled(race, 'red')}"
         )
-    for race in (race for one in kernels for race in one["races"]):
-        words = race.replace(", and no", ",\n  and no")
-        say(f"  {words}")
+    for one in kernels:
+        for race in one["races"]:
+            say(textwrap.fill(race, 78, initial_indent="  ", subsequent_indent="  "))
 
 
 def _show_times(times: list[dict[str, Any]]) -> None:
