@@ -98,7 +98,7 @@ class KernelAssertion:
     def no_faults(self, fail_on: str = "error") -> KernelAssertion:
         """Assert that there is no fault: no error, or no ``warning`` or ``note`` either."""
         __tracebackhide__ = True
-        from oneread.trace.fault_texts import SEVERITIES
+        from oneread.trace.messages import SEVERITIES
 
         worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         return self._without(lambda fault: fault.severity in worst)
