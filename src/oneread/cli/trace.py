@@ -5,6 +5,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -115,37 +116,43 @@ def trace(
     list_them: ListThem = False,
 ) -> None:
     """Launch kernels and show what happened."""
+    asked = SimpleNamespace(**locals())
     if list_them:
-        return _list()
-    if not names:
-        raise fail("name a file or a key of the gallery; --list shows the keys")
-    if fail_on not in _SEVERITIES:
-        raise fail(f"--fail-on {fail_on}: there are {', '.join(_SEVERITIES)}")
-    if (probe or fix) and (out is not None or as_json):
-        raise fail("--out and --json are for runs without --probe and --fix")
-    from oneread.trace import Case
-    from oneread.trace.opening import open_kernel
-
+        _list()
+        return
+    _check(asked)
     with _diagnostics():
-        opened = [open_kernel(name, kernel, include or ()) for name in names]
-        case = Case(
-            rows, vocab, k, _pairs("--define", define, "1"), _extent(grid), _extent(block),
-            shared_bytes, _pairs("--arg", arg), input,
-            schedule=schedule if seed is None else _seeded(schedule, seed),
-            watch=tuple(watch or ()), record=_blocks(record), limits=_limits(limit),
-        )  # fmt: skip
-        if Path(input).is_file():
-            numbers = _numbers(Path(input))
-            case = dataclasses.replace(case, input="normal")
-            case = _only(opened, "--input FILE").with_rows(case, numbers)
-        model = (resident_blocks, cache_kb)
-        if probe or fix:
-            worst = _improve(_only(opened, "--fix" if fix else "--probe"), case, probe, fix)
-        else:
-            worst = _run(opened, case, model, out, as_json)
+        worst = _answer(asked)
     if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
         raise SystemExit(FAILURE)
-    return None
+
+
+def _check(asked: SimpleNamespace) -> None:
+    """Refuse options that do not go together, before anything is read."""
+    if not asked.names:
+        raise fail("name a file or a key of the gallery; --list shows the keys")
+    if asked.fail_on not in _SEVERITIES:
+        raise fail(f"--fail-on {asked.fail_on}: there are {', '.join(_SEVERITIES)}")
+    if (asked.probe or asked.fix) and (asked.out is not None or asked.as_json):
+        raise fail("--out and --json are for runs without --probe and --fix")
+    if asked.record is not None and asked.out is None:
+        raise fail("--record needs --out: the file that the events go to")
+
+
+def _answer(asked: SimpleNamespace) -> str | None:
+    """Do what was asked for; return the severity of the worst fault."""
+    from oneread.trace import open_kernel
+
+    opened = [open_kernel(name, asked.kernel, asked.include or ()) for name in asked.names]
+    case = _case(asked)
+    if Path(asked.input).is_file():
+        numbers = _numbers(Path(asked.input))
+        case = dataclasses.replace(case, input="normal")
+        case = _only(opened, "--input FILE").with_rows(case, numbers)
+    if asked.probe or asked.fix:
+        option = "--fix" if asked.fix else "--probe"
+        return _improve(_only(opened, option), case, asked.probe, asked.fix)
+    return _run(opened, case, (asked.resident_blocks, asked.cache_kb), asked.out, asked.as_json)
 
 
 @contextlib.contextmanager
@@ -161,6 +168,27 @@ def _diagnostics() -> Iterator[None]:
 
 
 # ---- options
+
+
+def _case(asked: SimpleNamespace) -> "Case":
+    from oneread.trace import Case
+
+    schedule = asked.schedule
+    return Case(
+        asked.rows,
+        asked.vocab,
+        asked.k,
+        _pairs("--define", asked.define, "1"),
+        _extent(asked.grid),
+        _extent(asked.block),
+        asked.shared_bytes,
+        _pairs("--arg", asked.arg),
+        asked.input,
+        schedule=schedule if asked.seed is None else _seeded(schedule, asked.seed),
+        watch=tuple(asked.watch or ()),
+        record=_blocks(asked.record),
+        limits=_limits(asked.limit),
+    )
 
 
 def _pairs(option: str, given: list[str] | None, default: str | None = None) -> dict[str, str]:
@@ -249,8 +277,6 @@ def _run(
 ) -> str | None:
     from oneread.trace import tracefile
 
-    if case.record and out is None:
-        raise fail("--record needs --out: the file that the events go to")
     kept: list[Launched] = []
 
     def launch(one: "Case") -> "list[Launched]":

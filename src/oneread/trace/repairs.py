@@ -146,6 +146,11 @@ def apply(text: str, repairs: Sequence[Repair]) -> str:
     repairs : sequence of Repair
         Each is made once, whatever its place in the sequence; those of lower lines first, so that
         the places of the others stay right.
+
+    Returns
+    -------
+    str
+        The changed source.
     """
     lines = text.splitlines(keepends=True)
     distinct: dict[tuple[Any, ...], Repair] = {

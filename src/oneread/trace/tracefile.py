@@ -43,8 +43,10 @@ def describe(
     ----------
     launches : iterable of Launched
         What has run, in order.
-    resident_blocks, cache_kb
-        Of the modelled cache, as in `Counts.dram`.
+    resident_blocks : int
+        Blocks that share the modelled cache, as in `Counts.dram`.
+    cache_kb : float, optional
+        Its size.
 
     Returns
     -------
@@ -56,7 +58,25 @@ def describe(
 
 
 def dumps(trace: Trace) -> str:
-    """Return a trace as text, the same for the same trace."""
+    """Return a trace as text, the same for the same trace.
+
+    Parameters
+    ----------
+    trace : dict
+        Of `describe`.
+
+    Returns
+    -------
+    str
+        One line of JSON.
+
+    Examples
+    --------
+    >>> from oneread.trace import describe, dumps, open_kernel, Case
+    >>> text = dumps(describe(open_kernel("relu").launch(Case(rows=1, vocab=4))))
+    >>> text[:28]
+    '{"schema":"oneread-trace/1",'
+    """
     return json.dumps(trace, separators=(",", ":"), allow_nan=False) + "\n"
 
 
@@ -77,8 +97,10 @@ def record(
         Makes the launches.
     case : Case
         What they are launched with; blocks that it names in `record` are kept or refused.
-    resident_blocks, cache_kb
-        Of the modelled cache.
+    resident_blocks : int
+        Blocks that share the modelled cache, as in `Counts.dram`.
+    cache_kb : float, optional
+        Its size.
 
     Returns
     -------
