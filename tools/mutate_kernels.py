@@ -12,8 +12,8 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -44,8 +44,7 @@ WORDS = frozenset(["return", "else", "case"])
 LIMITS = Limits(steps=60_000)
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     """A text with one change; `name` says which, in words that outlive a change elsewhere."""
 
     name: str
@@ -103,7 +102,10 @@ def is_declared(code: str, start: int) -> bool:
 def survivors(key: str) -> tuple[int, list[str]]:
     """Return how many mutants a kernel has, and the names of those that no launch shows."""
     subject = Subject.of_gallery(key)
-    cases = plan(subject, Case(limits=LIMITS)).launches
+    cases = [*plan(subject, Case(limits=LIMITS)).launches, Case(input="one-lane", limits=LIMITS)]
+    if "SPAN" in subject.text:
+        # More spans than lanes.
+        cases.append(Case(rows=1, vocab=250, defines={"SPAN": "4"}, limits=LIMITS))
     clean = [case for case in cases if not launched(subject, case).refused]
     # Several warps and a tail show most of them: such a launch first.
     clean.sort(key=lambda case: (case.defines.get("TILE") != "64", case.vocab != 250))

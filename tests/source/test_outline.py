@@ -76,6 +76,21 @@ def test_kernel_behind_an_open_brace_is_still_found() -> None:
     assert [one.name for one in found] == ["f", "k"]
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "__global__ void k(int a) { }",
+        'extern "C" __global__ void k(int a) { }',
+        "template <int N, class T = int> static __global__ void k(T a) { }",
+    ],
+)
+def test_words_before_a_kernel_are_no_part_of_it(kernel: str) -> None:
+    text = "Stable (no overflows), it's said. \n\nFor x < y:\n"
+    found, tokens = pieces(text + kernel)
+    assert [(one.kind, one.name) for one in found] == [("text", ""), ("kernel", "k")]
+    assert tokens[found[1].start].text == kernel.split(maxsplit=1)[0]
+
+
 def test_reached_is_what_is_named_and_what_that_names() -> None:
     text = (
         "struct A { int a; }; struct B { int b; }; const int N = 1, M = 2; enum { E, F };\n"

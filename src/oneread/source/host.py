@@ -20,6 +20,12 @@ _NEVER_NAMES: Final = frozenset(
     {"const", "bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 )
 
+#: What host code is called where it is listed.
+WHAT: Final = {"host": "host function", "value": "variable", "text": "text"}
+
+#: Tokens of the longest template arguments of a launch.
+_LONGEST_ARGUMENTS: Final = 200
+
 #: Directives that come in pairs.
 _PAIRED: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 
@@ -127,8 +133,7 @@ def device_code(source: SourceText, kernel: str = "") -> DeviceCode:
         first, last = tokens[piece.start], tokens[piece.stop - 1]
         spans.append((first, last))
         if is_host:
-            what = "host function" if piece.kind == "host" else "variable"
-            skipped.append(Skipped(what, piece.name, first.position.line))
+            skipped.append(Skipped(WHAT[piece.kind], piece.name, first.position.line))
     skipped += launches(tokens)
     skipped.sort(key=lambda one: one.line)
     return DeviceCode(_blanked(source, spans, directives), tuple(skipped))
@@ -140,7 +145,8 @@ def launches(tokens: Sequence[Token]) -> Iterator[Skipped]:
         if tokens[at].text == "<<" and tokens[at + 1].text == "<" and not tokens[at + 1].spaced:
             name = at - 1
             depth = 0
-            while name > 0 and (depth or tokens[name].text == ">"):
+            last = max(0, at - _LONGEST_ARGUMENTS)
+            while name > last and (depth or tokens[name].text == ">"):
                 depth += (tokens[name].text == ">") - (tokens[name].text == "<")
                 name -= 1
             yield Skipped("launch of", tokens[name].text, tokens[at].position.line)
@@ -214,7 +220,7 @@ def _header(line: list[Token]) -> str:
 def is_host_code(tokens: Sequence[Token], piece: Piece) -> bool:
     """Say whether a declaration can only be one of the host."""
     if piece.kind != "value":
-        return piece.kind == "host"
+        return piece.kind in ("host", "text")
     words = {token.text for token in tokens[piece.start : piece.stop]}
     return not words & {"const", "constexpr", "__constant__", "__device__", "__shared__"}
 

@@ -15,11 +15,6 @@ MESSAGES: Final[dict[str, str]] = {
     "stray": "stray character {shown}",
     "bracket-open": "this '{bracket}' is never closed",
     "bracket-lost": "'{bracket}' closes nothing",
-    "bracket-wrong": "'{bracket}' cannot close '{open}'",
     "opened-here": "'{open}' opens here",
     "include-malformed": '#include takes "file" or <file>',
-    "include-unknown": "include '{name}' is not known",
-    "include-unknown-hint": "known headers need no file; give a folder with -I for your own",
-    "arithmetic": "'{text}': {why}",
-    "catalogue": "{why}",
 }

@@ -14,12 +14,22 @@ from typing import Final, Literal, TypeAlias
 from oneread.source.errors import Diagnostic
 from oneread.source.tokens import Token
 
-PieceKind: TypeAlias = Literal["kernel", "device", "host", "type", "alias", "value", "assert"]
+#: ``text`` is what stands before a kernel and is no part of it, such as the words of a web page.
+PieceKind: TypeAlias = Literal[
+    "kernel", "device", "host", "type", "alias", "value", "assert", "text"
+]
 
 #: Words followed by brackets that are no parameters.
 _ATTRIBUTES: Final = frozenset(
     {"__launch_bounds__", "__align__", "alignas", "__attribute__", "decltype", "__cluster_dims__"}
 )
+
+#: Words of a kernel that stand before its `__global__`.
+_BEFORE_GLOBAL: Final = frozenset(
+    {"extern", "static", "inline", "void", "const", "__forceinline__", "__host__", "__device__"}
+)
+#: Tokens of the longest ``template <...>`` before a kernel.
+_LONGEST_TEMPLATE: Final = 200
 _TYPE_WORDS: Final = frozenset({"struct", "class", "union", "enum"})
 
 
@@ -92,8 +102,8 @@ def reached(pieces: Iterable[Piece], tokens: Sequence[Token], name: str) -> set[
 
 def declared(piece: Piece, tokens: Sequence[Token]) -> set[str]:
     """Return the names that a declaration brings, perhaps a few more."""
-    if piece.kind in ("kernel", "device", "host"):
-        return {piece.name}
+    if piece.kind in ("kernel", "device", "host", "text"):
+        return {piece.name} - {""}
     # An enumeration brings its items; of a struct only what stands around its braces counts.
     inside = tokens[piece.body].text == "{"
     is_enum = any(token.text == "enum" for token in tokens[piece.start : piece.body])
@@ -162,6 +172,7 @@ class _Outline:
     def piece(self) -> None:
         start = self.at
         body = self.head_end(start)
+        start = self.kernel_start(start, body)
         head = self.tokens[start:body]
         words = {token.text for token in head}
         skipped = _template_head(head)
@@ -176,6 +187,25 @@ class _Outline:
         self.at = max(stop, start + 1)
         kind = _kind(words, is_function)
         self.pieces.append(Piece(kind, name, start, self.at, body, parameters, "template" in words))
+
+    def kernel_start(self, start: int, body: int) -> int:
+        """Return where the words of a kernel begin; what stands before becomes a piece."""
+        at = next((p for p in range(start, body) if self.tokens[p].text == "__global__"), start)
+        while at > start:
+            before = self.tokens[at - 1]
+            if before.text == ">":
+                near = range(at - 1, max(start, at - _LONGEST_TEMPLATE) - 1, -1)
+                opening = next((p for p in near if self.tokens[p].text == "template"), -1)
+                if opening < 0:
+                    break
+                at = opening
+            elif before.text in _BEFORE_GLOBAL or before.kind == "string":
+                at -= 1
+            else:
+                break
+        if at > start:
+            self.pieces.append(Piece("text", "", start, at, at, at, False))
+        return at
 
     def head_end(self, at: int) -> int:
         """Return where the first `{`, `;` or `}` outside of round brackets stands."""

@@ -40,8 +40,6 @@ class Plan:
     """What a tile is called in the source."""
     threads: int
     """Threads of a block where neither a macro nor the launch says how many."""
-    ranked: bool
-    """Whether the kernel takes a k."""
     factors: Mapping[str, tuple[Value, ...]]
     """What is varied, the value of the base first; what the kernel lacks is left out."""
     choices: tuple[Choice, ...]
@@ -69,7 +67,7 @@ class Plan:
         return replace(
             base,
             vocab=vocab,
-            k=min(base.k, vocab) if self.ranked else base.k,
+            k=min(int(choice["k"]), vocab) if "k" in choice else base.k,
             defines=defines,
             block=blocks.get(str(choice.get("threads")), base.block),
             input=str(choice.get("input", base.input)),
@@ -127,9 +125,8 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
         # A block of a fixed size does not follow the tile.
         macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
     tile = None if macro is None else names[macro]
-    factors = _factors(full, program, tile, threads[0])
-    ranked = any(SIZE_NAMES.get(one.name.lower()) == "k" for one in program.kernel.parameters)
-    return Plan(base, macro, threads[0], ranked, factors, tuple(pairwise(factors)))
+    factors = _factors(replace(full, k=base.k), program, tile, threads[0])
+    return Plan(base, macro, threads[0], factors, tuple(pairwise(factors)))
 
 
 def _with_tile(subject: Subject, case: Case) -> Case:
@@ -158,6 +155,8 @@ def _factors(
     if case.block is None and program.kernel.max_threads is None:
         fit = 2 * threads <= case.limits.threads
         found["threads"] = THREADS if fit else THREADS[:2]
+    if any(SIZE_NAMES.get(one.name.lower()) == "k" for one in program.kernel.parameters):
+        found["k"] = _first(case.k, (1,))
     found["schedule"] = _first(case.schedule, SCHEDULES)
     return found
 

@@ -204,16 +204,6 @@ def _vectors() -> dict[str, Struct]:
 VECTORS: Final = _vectors()
 
 
-def is_arithmetic(kind: Type) -> bool:
-    """Say whether a type is a number or bool."""
-    return isinstance(kind, Scalar)
-
-
-def is_integer(kind: Type) -> bool:
-    """Say whether a type is an integer, bool among them."""
-    return isinstance(kind, Scalar) and kind.kind != "float"
-
-
 def promote(kind: Scalar) -> Scalar:
     """Return the type after integer promotion: whatever is narrower than int becomes int."""
     return INT if kind.kind != "float" and kind.rank < INT.rank else kind

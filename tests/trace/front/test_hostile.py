@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from oneread.source.errors import SourceError
+from oneread.source.host import device_code, find_kernels
 from oneread.source.text import SourceText
 from oneread.trace.front.program import load_program
 from oneread.trace.front.settings import Limits, Settings
@@ -119,6 +121,39 @@ def test_largest_source_is_read_in_time() -> None:
     text = OPEN + line * ((65_000 - len(OPEN)) // len(line)) + "}\n"
     start = time.process_time()
     load_program(SourceText("k.cu", text))
+    assert time.process_time() - start < SLOWEST_S
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "template<>" * 6000 + "__global__ void k() {}",
+        "> > <<< " * 8000 + "; __global__ void k() {}",
+        "void f() { " * 5000 + "__global__ void k() {}",
+        "void f() { __global__ " * 2900,
+        "namespace a { " * 4600 + "__global__ void k() {}",
+        "enum { A, " * 6000 + "__global__ void k() {}",
+        "int f(" * 10000 + "__global__ void k() {}",
+        "#if 1\n" * 9000 + "__global__ void k() {}",
+        "#define A(a) a\n" * 4000 + OPEN + "A(" * 3000 + "}",
+        '"' * 60000,
+        'R"(' * 15000,
+        "/*" * 30000,
+        "'" * 60000 + "\n" + OPEN + "}",
+        "\\\n" * 30000 + OPEN + "}",
+        OPEN + "int a; " * 9000 + "}",
+        OPEN + "f();" * 15000 + "}",
+        OPEN + "zzzzzzzz = 1;" * 4500 + "}",
+        OPEN + "{ int a = " * 100 + "1;" + "}" * 101,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_long_repetition_ends_soon(text: str) -> None:
+    start = time.process_time()
+    find_kernels(SourceText("k.cu", text))
+    device_code(SourceText("k.cu", text))
+    with suppress(SourceError):
+        load_program(SourceText("k.cu", text))
     assert time.process_time() - start < SLOWEST_S
 
 

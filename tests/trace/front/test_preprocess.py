@@ -86,7 +86,7 @@ def test_command_line_has_the_last_word() -> None:
         ("#error no such thing\n", "1: #error no such thing"),
         ("#define\n", "1: the name of a macro should stand here"),
         ("#define F(a,\n", "1: the parameters of macro 'F' should be names with commas between"),
-        ("#define F(a) a\nF(1, 2)", "2: macro 'F' takes 1 arguments, not 2"),
+        ("#define F(a) a\nF(1, 2)", "2: macro 'F' takes 1 argument, not 2"),
         ("#define F(a) a\nF(1", "2: the arguments of macro 'F' are never closed; ')' is missing"),
         ("#includ <x>\n", "1: there is no directive #includ (did you mean #include?)"),
         ("#include x\n", '1: #include takes "file" or <file>'),

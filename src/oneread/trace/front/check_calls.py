@@ -17,7 +17,7 @@ from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_expressions import ExpressionChecker
 from oneread.trace.front.fold import Number
 from oneread.trace.front.names import TYPE_NAMES
-from oneread.trace.front.report import Refused, guess
+from oneread.trace.front.report import Refused, guess, plural
 from oneread.trace.types import (
     INT,
     VECTORS,
@@ -87,7 +87,7 @@ class CallChecker(ExpressionChecker):
     def counted(self, node: syntax.Apply, low: int, high: int) -> None:
         given = len(node.arguments)
         if not low <= given <= high:
-            wanted = str(low) if low == high else f"{low} to {high}"
+            wanted = plural(low, "argument") if low == high else f"{low} to {high} arguments"
             raise self.report.error(
                 "argument-count", node.position,
                 name=node.function.name, wanted=wanted, given=given,
@@ -192,9 +192,7 @@ class CallChecker(ExpressionChecker):
         if isinstance(node, tree.Lvalue) and node.type == kind.target:
             have = nodes.pointer_to(node)
             if not nodes.gains(have, kind):
-                raise self.report.error(
-                    "drops-const", where, left=str(have.target), right=str(kind.target)
-                )
+                raise self.report.error("drops-const-reference", where, type=str(kind.target))
             return tree.AddressOf(where, kind, nodes.in_memory(node))
         if not kind.const:
             raise self.report.error("reference", where, type=str(kind.target))

@@ -25,6 +25,7 @@ class StatementChecker(CallChecker):
     variables: list[tree.Variable]
     shared: list[tree.Variable]
     loops: int = 0
+    has_return: bool = False
 
     def block(self, node: syntax.Compound) -> tree.Block:
         """Check statements in a scope of their own."""
@@ -83,6 +84,8 @@ class StatementChecker(CallChecker):
                     raise self.report.error("auto-here", node.position)
                 self.names.add(name, Named(*self.resolved(kind.words, kind.declarator)))
             case syntax.StructType(name=name):
+                if self.names.here(name):
+                    raise self.report.error("twice", node.position, name=name)
                 self.names.add(name, Named(self.struct(node)))
             case syntax.EnumType():
                 self.enum(node)
@@ -190,6 +193,7 @@ class StatementChecker(CallChecker):
         return tree.Break(where) if node.word == "break" else tree.Continue(where)
 
     def returned(self, node: syntax.Jump) -> tree.Expr | None:
+        self.has_return = True
         if node.value is None:
             if not isinstance(self.returns, Void):
                 raise self.report.error("return-missing", node.position, type=str(self.returns))

@@ -274,8 +274,7 @@ class DeclarationParser(ExpressionParser):
             raise self.expected("'{'")
         return FunctionHead(
             declarator.position, declarator.name, "__global__" in found.flags,
-            "__device__" in found.flags, TypeId(found.words, declarator), parameters, template,
-            found.max_threads, body, start,
+            TypeId(found.words, declarator), parameters, template, found.max_threads, body, start,
         )  # fmt: skip
 
     def more_attributes(self, found: Specifiers) -> Specifiers:

@@ -14,7 +14,7 @@ from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_calls import TemplateValue, deduced, rank
 from oneread.trace.front.check_statements import StatementChecker
 from oneread.trace.front.names import BUILT_IN, Bound, Constant, Lost, Meaning, Named, Names
-from oneread.trace.front.report import Refused, Report
+from oneread.trace.front.report import Refused, Report, plural
 from oneread.trace.front.statements import Parser
 from oneread.trace.types import INT, VOID, Array, Pointer, Scalar, Type, Void, may_hold
 
@@ -148,6 +148,8 @@ class FileChecker(StatementChecker):
             raise self.report.error("shared-file", node.position)
         for declarator, value in node.declared:
             try:
+                if self.names.here(declarator.name):
+                    raise self.report.error("twice", declarator.position, name=declarator.name)
                 found = list(self.variable(node, declarator, value))
             except Refused:
                 self.names.add(declarator.name, Lost.LOST)
@@ -175,8 +177,8 @@ class FileChecker(StatementChecker):
         """Settle the arguments of a template: written, deduced from a call, or its defaults."""
         if len(written) > len(head.template):
             raise self.report.error(
-                "template-many", where, name=head.name, limit=len(head.template),
-                given=len(written),
+                "template-many", where, name=head.name, given=len(written),
+                wanted=plural(len(head.template), "parameter"),
             )  # fmt: skip
         found: list[TemplateValue] = []
         with self.names.inner():
@@ -290,6 +292,8 @@ class FunctionChecker(FileChecker):
         body = self.functions.body(self.head)
         self.lost = frozenset(self.functions.lost | body.lost)
         statements = tuple(self.statements(body.block.statements))
+        if not isinstance(self.returns, Void) and not self.has_return:
+            self.report.error("no-return", self.head.position, name=self.head.name)
         self.function.body = tree.Block(body.block.position, statements)
         self.function.variables = tuple(self.variables)
         self.function.shared = tuple(self.shared)
@@ -301,7 +305,7 @@ class FunctionChecker(FileChecker):
         name, where = node.function.name, node.position
         if len(arguments) != len(head.parameters):
             raise self.report.error(
-                "argument-count", where, name=name, wanted=str(len(head.parameters)),
+                "argument-count", where, name=name, wanted=plural(len(head.parameters), "argument"),
                 given=len(arguments), notes=self.declared_at(head),
             )  # fmt: skip
         values = self.template_values(
@@ -361,8 +365,9 @@ class FunctionChecker(FileChecker):
         if not ranked:
             given = ", ".join(str(argument.type) for argument in arguments)
             raise self.report.error(
-                "no-overload", node.position, name=node.function.name, given=given, wanted=""
-            )
+                "no-overload", node.position, name=node.function.name, given=given,
+                notes=tuple(note for head in heads for note in self.declared_at(head)),
+            )  # fmt: skip
         return min(ranked, key=lambda one: one[:3])[3]
 
     def is_before(self, head: syntax.FunctionHead, where: Position) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from oneread.source.text import Position
 from oneread.source.tokens import Token
-from oneread.trace.front.report import Refused, Report
+from oneread.trace.front.report import Refused, Report, plural
 
 #: A token with the macros that it came from, which are not expanded in it again.
 Hidden = tuple[Token, frozenset[str]]
@@ -116,7 +116,11 @@ class Expander:
             parts.append([])
         if len(parts) != wanted + macro.variadic:
             raise self.report.error(
-                "macro-arguments", use, name=macro.name, wanted=wanted, given=len(parts)
+                "macro-arguments",
+                use,
+                name=macro.name,
+                wanted=plural(wanted, "argument"),
+                given=len(parts),
             )
         return parts
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oneread.source.errors import SourceError
-from oneread.source.host import Skipped, is_host_code, launches
+from oneread.source.host import WHAT, Skipped, is_host_code, launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
 from oneread.source.tokens import tokenize
@@ -150,11 +150,15 @@ class _File:
             where = Position(self.source.name, 1, 1)
             raise self.report.fatal(message, where, name=wanted, known=known, guess=close)
         wanted = wanted or names[0]
-        return next(
+        first, *others = [
             one
             for one in self.pieces
             if one.name == wanted and one.kind == "kernel" and self.has_body(one)
-        )
+        ]
+        if others:
+            where = self.tokens[others[0].start].position
+            raise self.report.fatal("kernel-twice", where, name=wanted)
+        return first
 
     def no_kernel(self) -> SourceError:
         """Return the error of a file without a kernel."""
@@ -241,6 +245,5 @@ class _File:
         for piece in self.pieces:
             token = self.tokens[piece.start]
             if token.position.file == self.source.name and is_host_code(self.tokens, piece):
-                what = "host function" if piece.kind == "host" else "variable"
-                yield Skipped(what, piece.name, token.position.line)
+                yield Skipped(WHAT[piece.kind], piece.name, token.position.line)
         yield from launches(self.tokens)

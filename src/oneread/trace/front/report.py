@@ -108,11 +108,18 @@ def guess(name: str, known: Iterable[str]) -> str:
     limit = 1 if len(name) < 5 else 2
     near: list[tuple[int, int, int, str]] = []
     for other in set(known):
+        if len(name) < 3 and sorted(name) != sorted(other):
+            continue  # of two letters, any is near to any
         if abs(len(other) - len(name)) <= limit and other != name:
             apart = _distance(name.lower(), other.lower())
             if apart <= limit:
                 near.append((apart, -_shared(name, other), len(other), other))
     return min(near)[-1] if near else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 argument`` or ``2 arguments``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _distance(one: str, other: str) -> int:

@@ -118,11 +118,16 @@ class Parser(DeclarationParser):
             return False
         if self.begins_type(0):
             # `T(x);` and `T{x};` are values.
-            return after.text not in ("(", "{") or token.text in ("const", "volatile")
+            is_function_pointer = after.text == "(" and self.ahead(2).text in ("*", "&")
+            is_value = after.text in ("(", "{") and token.text not in ("const", "volatile")
+            return is_function_pointer or not is_value
         # Two names in a row: the first should have been a type.
         if token.text in REFUSED_WORDS or after.text in REFUSED_WORDS:
             return False
-        return after.kind == "name" and not after.first and after.text not in ("and", "or")
+        if after.text in ("*", "&") and self.ahead(2).kind == "name":
+            known = any(token.text in scope for scope in self.scopes)
+            return not known and self.ahead(3).text in ("=", ";", ",")
+        return after.kind == "name" and not after.first
 
     def simple(self) -> Simple:
         start = self.token

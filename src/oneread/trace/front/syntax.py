@@ -265,7 +265,7 @@ class StructType(Statement):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EnumType(Statement):
-    """An enumeration: `scoped` ones are refused before."""
+    """An enumeration that is not scoped."""
 
     name: str
     base: TypeId | None
@@ -304,7 +304,6 @@ class FunctionHead:
     position: Position
     name: str
     is_kernel: bool
-    is_device: bool
     returns: TypeId
     parameters: tuple[Parameter, ...]
     template: tuple[TemplateParameter, ...]
