@@ -1,7 +1,8 @@
-"""Read kernels that were changed at random: each is taken, or refused with oneread's own error.
+"""Read and run kernels that were changed at random: what goes wrong is oneread's own error.
 
 ``python tools/fuzz_trace.py --count 100000`` runs that many; a seed and a number give the same text
-again (``--seed 7 --only 1234`` prints it). Standard library only.
+again (``--seed 7 --only 1234`` prints it). What can be read is launched, small and under small
+limits. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,12 +22,26 @@ sys.path.insert(0, str(ROOT / "src"))
 from oneread.source.errors import SourceError  # noqa: E402
 from oneread.source.host import device_code, find_kernels  # noqa: E402
 from oneread.source.text import SourceText  # noqa: E402
+from oneread.spec.errors import OneReadError  # noqa: E402
+from oneread.trace.case import Case  # noqa: E402
+from oneread.trace.errors import LimitError  # noqa: E402
 from oneread.trace.front.program import load_program  # noqa: E402
+from oneread.trace.inputs import PATTERNS  # noqa: E402
+from oneread.trace.limits import Limits  # noqa: E402
 from oneread.trace.refusals import REFUSALS  # noqa: E402
+from oneread.trace.running import launch  # noqa: E402
 from oneread.trace.subset import ACCEPTED  # noqa: E402
 
 #: Longest time that one text may take, in seconds: far from what any needs, but a loop is longer.
 SLOWEST_S = 5.0
+
+#: What a launch may take: enough to reach the end of most, and to meet each limit now and then.
+LIMITS = Limits(
+    elements=4096, threads=128, blocks=16, steps=1500, accesses=5000, recorded=2000, seconds=2.0
+)
+
+#: How a text may end: refused as a text, as a launch, by a limit, or run to its end.
+ENDS = ("refused", "unlaunched", "stopped", "ran")
 
 #: Pieces that are put in: marks that open and close, words that lead elsewhere, odd characters.
 PIECES = (
@@ -112,29 +127,50 @@ def _word(text: str, rng: random.Random) -> str:
 CHANGES = (*[_word] * 12, _drop, _drop, _put, _put, _swap, _swap, _repeat, _cut)
 
 
-def read(text: str) -> str:
-    """Read a text as everyone does; return ``taken`` or ``refused``."""
+def follow(text: str, rng: random.Random) -> str:
+    """Read a text as everyone does, run it if it can be read, and return one of `ENDS`."""
     source = SourceText("fuzz.cu", text)
     find_kernels(source)
     device_code(source)
     try:
-        load_program(source)
-    except SourceError as refused:
-        str(refused).encode("utf-8")  # a message can be printed
-        return "refused"
-    return "taken"
+        program = load_program(source).program
+        run = launch(program, text, case(rng))
+    except OneReadError as error:
+        str(error).encode("utf-8")  # a message can be printed
+        if isinstance(error, SourceError):
+            return "refused"
+        return "stopped" if isinstance(error, LimitError) else "unlaunched"
+    for fault in run.faults:
+        str(fault).encode("utf-8")
+    run.counts.dram()
+    return "ran"
+
+
+def case(rng: random.Random) -> Case:
+    """Return a small launch of any kind."""
+    return Case(
+        rows=rng.choice((1, 2, 3)),
+        vocab=rng.choice((1, 31, 32, 70)),
+        k=rng.choice((1, 3)),
+        block=rng.choice((None, None, 1, 32, 33, 64, (8, 4))),
+        input=rng.choice(list(PATTERNS)),
+        schedule=rng.choice(("in-order", "in-order", "reverse", "random:1", "switch:1")),
+        record=rng.choice((False, False, True, (0,))),
+        limits=LIMITS,
+    )
 
 
 def fuzz(count: int, seed: int) -> tuple[dict[str, int], list[str]]:
-    """Read so many changed texts; return how they ended and one line for each that crashed."""
+    """Follow so many changed texts; return how they ended and one line for each that crashed."""
     texts = gallery()
-    ends = {"taken": 0, "refused": 0}
+    ends = dict.fromkeys(ENDS, 0)
     crashes: list[str] = []
     for number in range(count):
-        text = mutated(texts, random.Random(f"{seed}/{number}"))
+        rng = random.Random(f"{seed}/{number}")
+        text = mutated(texts, rng)
         start = time.process_time()
         try:
-            ends[read(text)] += 1
+            ends[follow(text, rng)] += 1
         except Exception as crash:
             where = traceback.extract_tb(crash.__traceback__)[-1]
             crashes.append(
@@ -152,12 +188,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", type=int, help="print this text and read it")
+    parser.add_argument("--only", type=int, help="print this text and follow it")
     options = parser.parse_args()
     if options.only is not None:
-        text = mutated(gallery(), random.Random(f"{options.seed}/{options.only}"))
+        rng = random.Random(f"{options.seed}/{options.only}")
+        text = mutated(gallery(), rng)
         print(text.encode("utf-8", "backslashreplace").decode())
-        print(read(text))
+        print(follow(text, rng))
         return 0
     ends, crashes = fuzz(options.count, options.seed)
     print("\n".join([*crashes[:50], f"{ends}, {len(crashes)} crashed"]))

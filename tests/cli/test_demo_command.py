@@ -44,7 +44,7 @@ def test_story_fits_a_screen() -> None:
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     lines = result.stdout.splitlines()
-    assert len(lines) <= 24
+    assert len(lines) <= 28
     assert max(map(len, lines)) <= 80
 
 
@@ -83,9 +83,22 @@ def test_headers_say_what_is_counted_and_who_runs_on_one_thread() -> None:
     shown = CliRunner().invoke(app, SMALL).stdout
     for words in ("rank from 0", "median of 5", "extra memory (counted)"):
         assert words in shown
-    last = shown.splitlines()[-1]
+    (last,) = [line for line in shown.splitlines() if line.startswith("Ran ")]
     assert "NumPy" in last
     assert last.endswith(("run on 1.", "runs on 1."))
+
+
+def test_three_kernels_are_traced_and_one_races(story: dict[str, Any]) -> None:
+    by_name = {one["kernel"]: one for one in story["traced"]}
+    counted = {name: (one["reads"], one["writes"]) for name, one in by_name.items()}
+    assert counted == {
+        "safe_softmax_tiled": (3, 1),
+        "online_softmax_tiled_racy": (2, 1),
+        "online_softmax_lane": (2, 1),
+    }
+    assert [name for name, one in by_name.items() if one["races"]] == ["online_softmax_tiled_racy"]
+    shown = " ".join(CliRunner().invoke(app, SMALL).stdout.split())
+    assert "thread 0 writes it in line 48, thread 32 reads it in line 46, and no barrier" in shown
 
 
 @pytest.fixture

@@ -37,6 +37,14 @@ LAUNCHES: dict[str, dict[str, Any]] = {
             "lse": "rows:out",
         },
     },
+    "split_row": {
+        "grid": "rows * ceil_div(vocab, SPAN)",
+        "arguments": {"word": "rows:inout:zeros", "done": "rows:inout:zeros", "lse": "rows:out"},
+    },
+    "register_tiles": {},
+    "pair_shuffles": {},
+    "persistent": {"grid": 3, "arguments": {"next": "1:inout:zeros"}},
+    "grid_of_warps": {"grid": "ceil_div(rows, ROWS)", "block": ("COLUMNS", "ROWS")},
     "votes": {"arguments": {"column": "rows:out"}},
 }
 

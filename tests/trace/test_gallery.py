@@ -15,10 +15,6 @@ from oneread.trace.gallery import case_of, run_kernel, run_sequence
 CATALOGUE = read_catalogue()
 KERNELS = CATALOGUE.kernels
 
-#: Its inputs are what the kernel before it has written.
-CHAINED = {"online_merge"}
-ALONE = [name for name in KERNELS if name not in CHAINED]
-
 
 def names(name: str) -> dict[str, int]:
     case = case_of(KERNELS[name])
@@ -29,7 +25,7 @@ def problems(outcome: Any) -> list[str]:
     return [f"{fault.id}: {fault}" for fault in outcome.faults if fault.severity != "note"]
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", KERNELS)
 def test_loads_and_stores_of_every_element_are_those_of_the_catalogue(name: str) -> None:
     outcome = run_kernel(name)
     for kind in ("loads", "stores"):
@@ -39,7 +35,7 @@ def test_loads_and_stores_of_every_element_are_those_of_the_catalogue(name: str)
             assert (spread.min, spread.max) == (want, want), (kind, buffer)
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", KERNELS)
 def test_exponentials_and_barriers_are_those_of_the_catalogue(name: str) -> None:
     entry, outcome, named = KERNELS[name], run_kernel(name), names(name)
     assert outcome.counts.lane_exps == named["rows"] * integer(entry.exps, named)
@@ -52,7 +48,7 @@ def test_exponentials_and_barriers_are_those_of_the_catalogue(name: str) -> None
     ("name", "fault"),
     [
         pytest.param(name, fault, id=f"{name}-{fault.id}-{place}")
-        for name in ALONE
+        for name in KERNELS
         for place, fault in enumerate(KERNELS[name].faults)
     ],
 )
@@ -75,7 +71,7 @@ def test_fault_of_the_catalogue_is_found(name: str, fault: Any) -> None:
 
 @pytest.mark.parametrize("pattern", ["normal", "inf-first-tile", "large", "all-inf", "nan"])
 @pytest.mark.parametrize("vocab", [256, 250, 31, 1])
-@pytest.mark.parametrize("name", [name for name in ALONE if not KERNELS[name].breaks])
+@pytest.mark.parametrize("name", [name for name in KERNELS if not KERNELS[name].breaks])
 def test_kernel_that_breaks_no_clause_is_clean(name: str, vocab: int, pattern: str) -> None:
     outcome = run_kernel(name, Case(vocab=vocab, input=pattern))
     assert problems(outcome) == []
@@ -83,7 +79,7 @@ def test_kernel_that_breaks_no_clause_is_clean(name: str, vocab: int, pattern: s
 
 
 @pytest.mark.parametrize("schedule", ["reverse", "random:5", "switch:5"])
-@pytest.mark.parametrize("name", [name for name in ALONE if not KERNELS[name].breaks])
+@pytest.mark.parametrize("name", [name for name in KERNELS if not KERNELS[name].breaks])
 def test_order_of_warps_does_not_matter(name: str, schedule: str) -> None:
     tunables = KERNELS[name].trace_defines
     wide = {"TILE": "64"} if "TILE" in tunables else {}
@@ -102,7 +98,7 @@ def test_sequence_is_clean_and_right(key: str, vocab: int) -> None:
     ("name", "fault"),
     [
         pytest.param(name, fault, id=f"{name}-{fault.id}-{place}")
-        for name in ALONE
+        for name in KERNELS
         for place, fault in enumerate(KERNELS[name].faults)
         if KERNELS[name].mended and fault.block is None
     ],

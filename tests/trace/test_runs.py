@@ -225,7 +225,7 @@ def test_recording_has_a_step_a_statement_and_its_events() -> None:
     names = [recording.names[name] for name in recording.name]
     assert names[-3:] == ["x", "v", "y"]
     at = recording.value[-1]
-    assert list(recording.floats[at : at + 32]) == outcome.outputs["y"]
+    assert list(recording.pools.floats[at : at + 32]) == outcome.outputs["y"]
 
 
 def test_recording_keeps_the_blocks_that_are_asked_for() -> None:

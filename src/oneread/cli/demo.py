@@ -1,7 +1,8 @@
-"""`oneread demo`: real logits, read once, checked against float64 and timed, in a screenful."""
+"""`oneread demo`: real logits read once, checked, timed; three kernels traced: a screenful."""
 
 import dataclasses
 import json
+import textwrap
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +14,17 @@ HELP = """Read real logits, check the results, time them.
 
 The logits are those of a smoothed bigram model over the sources of Python's own standard
 library: nothing is downloaded. Results are checked against float64 and the time is
-compared with that of NumPy and, where installed, SciPy and PyTorch. Takes well under a
-minute on two cores.
+compared with that of NumPy and, where installed, SciPy and PyTorch. At the end three CUDA
+kernels of the gallery are traced, one with its race. Takes well under a minute on two cores.
 """
 
 #: Contexts that make good examples, where the draw has them.
 _EXAMPLES = ("import", "self", "return", "def", "None", "path", "(")
 _ROUNDS = 5
+
+#: Kernels of the gallery that are traced, and the tile: two warps a block, so that they can race.
+_TRACED = ("safe_softmax_tiled", "online_softmax_tiled_racy", "online_softmax_lane")
+_TILE = 64
 
 #: Most memory that a thread of ours works in (docs/semantics.md).
 _SCRATCH_BYTES = 1 << 20
@@ -74,7 +79,27 @@ def tell(bigram: Any) -> dict[str, Any]:
         "rounds": _ROUNDS,
         "times": times,
         "kernel": dataclasses.asdict(ran),
+        "traced": traced(),
     }
+
+
+def traced() -> list[dict[str, Any]]:
+    """Count what kernels of the gallery do, as the tracer sees it on this machine."""
+    from oneread.trace import Case, run_kernel
+
+    case = Case(defines={"TILE": str(_TILE)})
+    runs = [run_kernel(key, case) for key in _TRACED]
+    return [
+        {
+            "kernel": run.kernel,
+            "reads": run.counts.buffers["x"].loads.max,
+            "writes": run.counts.buffers["y"].stores.max,
+            "barriers": run.counts.barriers,
+            "error": run.result[0].max_abs,
+            "races": [str(fault) for fault in run.faults if fault.id == "race-warps"],
+        }
+        for run in runs
+    ]
 
 
 def _examples(bigram: Any, result: Any) -> list[dict[str, Any]]:
@@ -151,7 +176,7 @@ def _times(x: Any, following: Any, job: Any, own_bytes: int) -> list[dict[str, A
 
 
 def _show(story: dict[str, Any]) -> None:
-    """Print the story in a screenful: at most 24 lines of 80 columns."""
+    """Print the story in a screenful: at most 28 lines of 80 columns."""
     size, ms = size_text(story["input_bytes"]), story["read_s"] * 1e3
     rate = story["input_bytes"] / story["read_s"] / 1e9
     say(styled(f"oneread {story['version']}: read the logits once, get everything", "bold"))
@@ -175,6 +200,8 @@ def _show(story: dict[str, Any]) -> None:
     alone = " and ".join(row["name"] for row in story["times"] if row["one_thread"])
     run = "run" if " and " in alone else "runs"
     say(f"Ran {kernel['name']} on {kernel['isa']} with {threads}; {alone} {run} on 1.")
+    say()
+    _show_traced(story["traced"])
 
 
 def _show_examples(examples: list[dict[str, Any]]) -> None:
@@ -186,6 +213,20 @@ def _show_examples(examples: list[dict[str, Any]]) -> None:
         top = " ".join(_short(token, 10) for token in row["top"])
         place = f"{_short(row['after'], 8):<8} {_short(row['next'], 10):<10}"
         say(f"{place} {row['logprob']:>8.3f} {row['rank']:>11} {row['entropy']:>7.3f}  {top}"[:80])
+
+
+def _show_traced(kernels: list[dict[str, Any]]) -> None:
+    head = f"{f'traced, no GPU, TILE={_TILE}':<26}{'reads':>6}{'writes':>7}{'barriers':>9}  error"
+    say(styled(head, "bold"))
+    for one in kernels:
+        race = "  races" if one["races"] else ""
+        say(
+            f"{one['kernel']:<26}{one['reads']:>6}{one['writes']:>7}{one['barriers']:>9}  "
+            f"{one['error']:.1g}{styled(race, 'red')}"
+        )
+    for one in kernels:
+        for race in one["races"]:
+            say(textwrap.fill(race, 78, initial_indent="  ", subsequent_indent="  "))
 
 
 def _show_times(times: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from oneread.cli import bench, demo, info, ops, prove, read
+from oneread.cli import bench, demo, info, ops, prove, read, trace
 from oneread.cli._console import guarded, say
 
 
@@ -80,3 +80,4 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("ops", help=ops.HELP)(ops.ops)
 app.add_typer(bench.app, name="bench", help=bench.HELP)
 app.command("prove", help=prove.HELP)(prove.prove)
+app.command("trace", help=trace.HELP)(trace.trace)

@@ -59,7 +59,8 @@ class Case:
     record: bool | Iterable[int] = False
     """Whether events are kept, or the blocks whose events are."""
     truth: Mapping[str, str] | None = None
-    """What outputs should be, a name of `oneread.trace.truth.NAMES` each; guessed if None."""
+    """What outputs should be, a name of `oneread.trace.truth.NAMES` each; guessed if None. An
+    input that is named too holds this from the start."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -21,8 +21,10 @@ class LimitError(OneReadError, RuntimeError):
         Which limit, and how it is raised.
     line : int
         Where the run stood, 0 where nothing had begun.
+    setting : str
+        Which of `oneread.trace.Limits`, where the caller may have to know.
     """
 
-    def __init__(self, message: str, line: int = 0) -> None:
+    def __init__(self, message: str, line: int = 0, setting: str = "") -> None:
         super().__init__(f"line {line}: {message}" if line else message)
-        self.line = line
+        self.line, self.setting = line, setting

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oneread.trace.case import Case
-from oneread.trace.fault_texts import CATALOGUE
 from oneread.trace.faults import Fault
 from oneread.trace.judging import close
+from oneread.trace.messages import FAULTS
 from oneread.trace.running import Run
 
 #: Orders that are tried unless others are asked for.
@@ -78,7 +78,7 @@ def _fault(first: Run, other: Run, name: str, index: int) -> Fault:
     }
     return Fault(
         "order-dependent",
-        CATALOGUE["order-dependent"].severity,
+        FAULTS["order-dependent"].severity,
         line,
         1,
         0,

@@ -1,6 +1,6 @@
 """Faults as records: what was found, where, between whom, and how it is repaired.
 
-Knows no machine; the texts are in `oneread.trace.fault_texts`.
+Knows no machine; the texts are in `oneread.trace.messages`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from oneread.trace.fault_texts import CATALOGUE, SEVERITIES, text
+from oneread.trace.messages import FAULTS, SEVERITIES, fault_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Fault:
     @property
     def title(self) -> str:
         """A few words for the kind of fault."""
-        return CATALOGUE[self.id].title
+        return FAULTS[self.id].title
 
     def __str__(self) -> str:
-        return text(self.id, self.shown())
+        return fault_text(self.id, self.shown())
 
     def shown(self) -> dict[str, Any]:
         """Return all that the text may name."""

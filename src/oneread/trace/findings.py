@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oneread.trace.counts import Counts, LineCounts
-from oneread.trace.fault_texts import CATALOGUE
 from oneread.trace.faults import Fault, Faults, Repair
 from oneread.trace.judging import Judgement
 from oneread.trace.machine.hazards import Access
 from oneread.trace.machine.memory import Buffer
+from oneread.trace.messages import FAULTS
 from oneread.trace.static import narrow_offsets
 from oneread.trace.tree import Program
 
@@ -84,7 +84,7 @@ def _fault(
 ) -> Fault:
     return Fault(
         identifier,
-        severity or CATALOGUE[identifier].severity,
+        severity or FAULTS[identifier].severity,
         line,
         column,
         access.step if access is not None else 0,

@@ -19,7 +19,7 @@ from oneread.source.catalogue import (
 from oneread.trace.case import Case
 from oneread.trace.errors import UsageError
 from oneread.trace.running import Run
-from oneread.trace.sources import Source
+from oneread.trace.sources import Launched, Source
 
 
 def size_of(buffer: BufferSpec) -> str:
@@ -98,10 +98,15 @@ def run_kernel(key: str, case: Case | None = None) -> Run:
     >>> outcome.counts.buffers["x"].loads.max, outcome.counts.buffers["y"].stores.max
     (2, 1)
     """
+    return launch_kernel(key, case).run
+
+
+def launch_kernel(key: str, case: Case | None = None) -> Launched:
+    """Run one kernel of the gallery, and say with what."""
     catalogue = read_catalogue()
-    entry = _entry(catalogue, key)
-    case = case_of(entry, case)
-    return Source(catalogue.path(key), defines=case.defines).launch(case)
+    case = case_of(_entry(catalogue, key), case)
+    source = Source(catalogue.path(key), defines=case.defines)
+    return Launched(key, source, case, source.launch(case))
 
 
 def run_sequence(key: str, case: Case | None = None) -> list[Run]:
@@ -124,18 +129,21 @@ def run_sequence(key: str, case: Case | None = None) -> list[Run]:
     UsageError
         When there is no sequence of that key.
     """
+    return [one.run for one in launch_sequence(key, case)]
+
+
+def launch_sequence(key: str, case: Case | None = None) -> list[Launched]:
+    """Run the kernels of a sequence, and say with what."""
     catalogue = read_catalogue()
     if key not in catalogue.sequences:
         raise UsageError(f"{key!r} is no sequence of the gallery: {', '.join(catalogue.sequences)}")
-    sequence = catalogue.sequences[key]
     shared: dict[str, Sequence[Any]] = {}
-    runs: list[Run] = []
-    for launch in sequence.launches:
+    launches: list[Launched] = []
+    for launch in catalogue.sequences[key].launches:
         entry = catalogue.kernels[launch.kernel]
         theirs = {one.name: launch.buffers.get(one.name, one.name) for one in entry.buffers}
         data = {name: shared[known] for name, known in theirs.items() if known in shared}
-        one = case_of(entry, replace(case or Case(), data=data))
-        run = Source(catalogue.path(launch.kernel), defines=one.defines).launch(one)
-        shared |= {theirs[name]: values for name, values in run.outputs.items()}
-        runs.append(run)
-    return runs
+        one = launch_kernel(launch.kernel, replace(case or Case(), data=data))
+        shared |= {theirs[name]: values for name, values in one.run.outputs.items()}
+        launches.append(one._replace(name=key))
+    return launches

@@ -69,6 +69,15 @@ def _large(rows: int, columns: int, tile: int) -> list[float]:
     return [value * 30 + 1000 for value in _normal(rows, columns, tile)]
 
 
+def _one_lane(rows: int, columns: int, tile: int) -> list[float]:
+    # Growing peaks a tile apart: one lane meets all of them.
+    values = _normal(rows, columns, tile)
+    for start in range(0, rows * columns, max(1, columns)):
+        for place in range(min(3, columns - 1), columns, max(1, tile)):
+            values[start + place] = 20.0 + place / 64
+    return values
+
+
 def _lowest(rows: int, columns: int, tile: int) -> list[float]:
     return [max(value - FLOAT_MAX, -FLOAT_MAX) for value in _normal(rows, columns, tile)]
 
@@ -82,6 +91,7 @@ PATTERNS: dict[str, Callable[[int, int, int], list[float]]] = {
     "nan": _with(math.nan),
     "large": _large,
     "peak-last": _peak_last,
+    "one-lane": _one_lane,
     "lowest": _lowest,
     "ramp": lambda rows, columns, _: [i / 8 for _ in range(rows) for i in range(columns)],
     "down": lambda rows, columns, _: [-i / 8 for _ in range(rows) for i in range(columns)],

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from oneread.trace import truth
+from oneread.trace.machine.floats import round32
 
 #: How far a float32 kernel may be off: relative, and absolute. Sums of 65,536 terms in any order
 #: and exponentials of differences up to 70 stay a factor of ten below.
@@ -91,7 +92,8 @@ class Problem:
         """Return what this name stands for, row after row."""
         if name == "multiply_add":
             a, b, c = ([value for row in rows for value in row] for rows in self.inputs[:3])
-            return [x * y + z for x, y, z in zip(a, b, c, strict=True)]
+            # Rounded twice, as without fma: a sum that cancels has nothing else to agree with.
+            return [round32(round32(x * y) + z) for x, y, z in zip(a, b, c, strict=True)]
         if name in truth.BY_K:
             by_k = truth.BY_K[name]
             return [value for row in self.inputs[0] for value in by_k(row, self.k)]

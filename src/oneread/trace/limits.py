@@ -35,6 +35,8 @@ class Limits:
     """Calls within calls."""
     seconds: float = 60.0
     """Wall clock."""
+    file_bytes: int = 64_000_000
+    """Of a trace file."""
 
     def check_launch(self, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         """Check the shape of a launch.

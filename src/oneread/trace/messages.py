@@ -1,12 +1,14 @@
 """The words of every message of the tracer, in one place.
 
-A message is stored as its id and its parameters; the words are looked up when it is shown. An id
-that ends in ``-hint`` is an advice shown behind a message.
+`MESSAGES` are those of the front end, `FAULTS` what a run finds. A message is stored as its id and
+its parameters; the words are looked up when it is shown. An id that ends in ``-hint`` is an advice
+shown behind a message.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from oneread.source.messages import MESSAGES as SOURCE_MESSAGES
 
@@ -162,3 +164,179 @@ MESSAGES: Final[dict[str, str]] = {
     **_DECLARATIONS,
     **_FUNCTIONS,
 }
+
+#: Severities, worst first. ``error``: undefined behaviour or a wrong result in this launch;
+#: ``warning``: a hazard that this launch hides; ``note``: cost, or a fault of other launches.
+SEVERITIES: Final = ("error", "warning", "note")
+
+
+class FaultText(NamedTuple):
+    """What is known of one kind of fault."""
+
+    severity: str
+    title: str
+    text: str
+
+
+FAULTS: Final[dict[str, FaultText]] = {
+    "race-warps": FaultText(
+        "error",
+        "race between warps",
+        "{hazard} on {buffer}[{index}]: thread {first_thread} {first_verb} it in line {with_line}, "
+        "thread {thread} {verb} it in line {line}, and no barrier lies between",
+    ),
+    "race-blocks": FaultText(
+        "error",
+        "race between blocks",
+        "{hazard} on {buffer}[{index}]: block {first_block} {first_verb} it in line {with_line}, "
+        "block {block} {verb} it in line {line}; nothing orders blocks of one launch",
+    ),
+    "race-warp": FaultText(
+        "warning",
+        "hazard within a warp",
+        "{hazard} on {buffer}[{index}]: lane {first_lane} {first_verb} it in line {with_line}, "
+        "lane {lane} {verb} it in line {line}; lanes of a warp need __syncwarp() between them",
+    ),
+    "race-lanes": FaultText(
+        "warning",
+        "lanes store to one address",
+        "line {line}: lanes {first_lane} and {lane} store different values to {buffer}[{index}] "
+        "at once; which one stays is not defined",
+    ),
+    "race-same-value": FaultText(
+        "note",
+        "same value stored twice",
+        "threads {first_thread} and {thread} store the same value to {buffer}[{index}] with "
+        "nothing between, lines {with_line} and {line}",
+    ),
+    "barrier-divergence": FaultText(
+        "error",
+        "barrier in a branch",
+        "only {arrived} of {live} live threads of warp {warp} reach __syncthreads() in line {line}",
+    ),
+    "barrier-lines": FaultText(
+        "error",
+        "warps at different barriers",
+        "warp {first_warp} waits at __syncthreads() in line {with_line} while warp {warp} waits at "
+        "the one in line {line}",
+    ),
+    "barrier-exited": FaultText(
+        "note",
+        "barrier after some warps have left",
+        "warps wait at __syncthreads() in line {line} that warp {warp} left the kernel without",
+    ),
+    "barrier-idle": FaultText(
+        "note",
+        "barrier that orders nothing",
+        "no thread touched shared memory of another before and after __syncthreads() in line "
+        "{line}; this launch does not need it",
+    ),
+    "syncwarp-absent": FaultText(
+        "error",
+        "lanes absent from __syncwarp",
+        "__syncwarp() in line {line} names lanes {absent} that do not reach it",
+    ),
+    "shuffle-mask": FaultText(
+        "error",
+        "lane not named in its mask",
+        "{name} in line {line} is reached by lanes {unnamed} that its mask {mask} does not name",
+    ),
+    "shuffle-absent": FaultText(
+        "error",
+        "lanes absent from a warp operation",
+        "{name} in line {line} names lanes {absent} that do not reach it",
+    ),
+    "shuffle-inactive": FaultText(
+        "error",
+        "value taken from an inactive lane",
+        "{name} in line {line}: lane {lane} takes the value of lane {source}, which is not there",
+    ),
+    "out-of-bounds": FaultText(
+        "error",
+        "access out of bounds",
+        "{verb} {buffer}[{index}] in line {line}, outside its {count} elements (lanes {lanes})",
+    ),
+    "no-buffer": FaultText(
+        "error",
+        "access through a bad pointer",
+        "{verb} address {address} in line {line}, where no buffer is (lanes {lanes})",
+    ),
+    "misaligned": FaultText(
+        "error",
+        "misaligned access",
+        "{verb} {size} bytes of {buffer} in line {line} at byte {offset}, which {size} does not "
+        "divide",
+    ),
+    "stray-row": FaultText(
+        "warning",
+        "access in another row",
+        "block {block} {verb} {buffer}[{index}] in line {line}, which lies in row {row}; its own "
+        "row is {own}",
+    ),
+    "uninitialised": FaultText(
+        "error",
+        "read before any write",
+        "{buffer}[{index}] is read in line {line} before anything was stored there (lanes {lanes})",
+    ),
+    "uninitialised-variable": FaultText(
+        "error",
+        "variable used before it is set",
+        "{variable} is used in line {line} before it has a value (lanes {lanes})",
+    ),
+    "overflow": FaultText(
+        "error",
+        "signed overflow",
+        "{left} {operator} {right} does not fit into {type} in line {line} (lane {lane})",
+    ),
+    "division-by-zero": FaultText(
+        "error", "integer division by zero", "{left} {operator} 0 in line {line} (lane {lane})"
+    ),
+    "shift-width": FaultText(
+        "error",
+        "shift by a bad width",
+        "a {bits}-bit integer is shifted by {right} in line {line} (lane {lane})",
+    ),
+    "latent-overflow": FaultText(
+        "note",
+        "32-bit offset",
+        "the product in line {line} has 32 bits and moves a pointer: it overflows once it reaches "
+        "{limit}, whatever the size of the pointer",
+    ),
+    "bank-conflict": FaultText(
+        "note",
+        "shared-memory bank conflict",
+        "{verb} {buffer} in line {line} takes {wavefronts} wavefronts where {ideal} would do",
+    ),
+    "uncoalesced": FaultText(
+        "note",
+        "scattered global access",
+        "{verb} {buffer} in line {line} takes {sectors} sectors a request where {ideal} would do",
+    ),
+    "nan-made": FaultText(
+        "warning",
+        "NaN made of numbers",
+        "{left} {operator} {right} in line {line} is NaN (lane {lane})",
+    ),
+    "wrong-result": FaultText(
+        "error",
+        "wrong result",
+        "{buffer}[{index}] is {got}, the float64 {truth} gives {want}; {wrong} of {count} elements "
+        "are wrong, by up to {error}",
+    ),
+    "unwritten": FaultText(
+        "error",
+        "output not written",
+        "{unwritten} of {count} elements of {buffer} are never written, the first is [{index}]",
+    ),
+    "order-dependent": FaultText(
+        "error",
+        "result depends on the order of warps",
+        "{buffer}[{index}] is {first} in order {first_schedule} and {second} in order "
+        "{second_schedule}",
+    ),
+}
+
+
+def fault_text(identifier: str, parameters: Mapping[str, Any]) -> str:
+    """Return the text of a fault."""
+    return FAULTS[identifier].text.format_map(dict(parameters))

@@ -1,7 +1,7 @@
 """A recording of a run: steps, accesses, registers, as columns of numbers.
 
-Knows no file format beyond its columns. Values go to two pools, of float32 and of integers, once
-for each event; an event has the place of its first number.
+Knows no file format beyond its columns. Values go to pools; an event has the place of its first
+number there.
 """
 
 from __future__ import annotations
@@ -14,17 +14,41 @@ from typing import Any
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.values import spread
 from oneread.trace.machine.warp import Warp
+from oneread.trace.pools import INTEGERS, Pools, choose
 
 #: What an event can be.
 OPERATIONS = ("load", "store", "atomic", "register", "barrier", "shuffle", "branch")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A buffer as it has to be known to read events: which cells an element has, and of what."""
+
+    name: str
+    space: str
+    elements: int
+    """Of all lanes together, in local memory."""
+    types: tuple[str, ...]
+    """Of the cells of an element, by the letters of the module `struct`."""
+    row_cells: int = 0
+    """Cells of a row, where the buffer has rows."""
+
+
+def memory(buffer: Buffer) -> Memory:
+    """Return what has to be known of a buffer."""
+    types = tuple(code for _, code in buffer.layout)
+    return Memory(buffer.name, buffer.space, buffer.count, types, buffer.width)
 
 
 @dataclass
 class Recording:
     """Columns of steps and of events; a step owns the events up to its `end`."""
 
+    step: array[int] = field(default_factory=lambda: array("i"))
+    """Its number among those of all blocks."""
     block: array[int] = field(default_factory=lambda: array("i"))
     warp: array[int] = field(default_factory=lambda: array("i"))
     line: array[int] = field(default_factory=lambda: array("i"))
@@ -36,19 +60,21 @@ class Recording:
     name: array[int] = field(default_factory=lambda: array("i"))
     """Index into `names`: the buffer or variable."""
     at: array[int] = field(default_factory=lambda: array("q"))
-    """First cell; or, where `stride` is None, its place in `integers`."""
+    """First cell; or, where `stride` is None, the place of the cells in the pool of integers."""
     stride: list[int | None] = field(default_factory=list)
     count: array[int] = field(default_factory=lambda: array("i"))
     value: array[int] = field(default_factory=lambda: array("q"))
-    """Place of the first number in the pool of its kind, -1 for none."""
+    """Place of the first number in its pool, -1 for none; there are `count`."""
     old: array[int] = field(default_factory=lambda: array("q"))
     """The same for what was there before."""
-    floating: array[int] = field(default_factory=lambda: array("b"))
-    """Whether `value` and `old` are places in `floats`, else in `integers`."""
+    pool: array[int] = field(default_factory=lambda: array("b"))
+    """How `value` and `old` lie in `pools`: a constant of `oneread.trace.pools`."""
     names: list[str] = field(default_factory=list)
-    floats: array[float] = field(default_factory=lambda: array("f"))
-    integers: array[int] = field(default_factory=lambda: array("q"))
-    first_step: int = 0
+    spaces: list[str] = field(default_factory=list)
+    """Where each of `names` lives: ``global``, ``shared``, ``local``, ``register`` or ``""``."""
+    pools: Pools = field(default_factory=Pools)
+    locals: dict[str, Memory] = field(default_factory=dict)
+    """Arrays in local memory that were touched."""
 
     @property
     def steps(self) -> int:
@@ -75,13 +101,14 @@ class Recorder:
     def __init__(self, blocks: frozenset[int] | None, limits: Limits) -> None:
         self.recording = Recording()
         self._blocks, self._limits = blocks, limits
-        self._names: dict[str, int] = {}
+        self._names: dict[tuple[str, str], int] = {}
 
-    def step(self, warp: Warp, line: int, column: int) -> None:
+    def step(self, warp: Warp, number: int, line: int, column: int) -> None:
         """End a step."""
         if self._blocks is not None and warp.block.index not in self._blocks:
             return
         out = self.recording
+        out.step.append(number)
         out.block.append(warp.block.index)
         out.warp.append(warp.index)
         out.line.append(line)
@@ -90,30 +117,32 @@ class Recorder:
         out.end.append(len(out.operation))
         if out.events > self._limits.recorded:
             raise LimitError(
-                f"more than {self._limits.recorded:,} events (recorded); record fewer rows", line
+                f"more than {self._limits.recorded:,} events (recorded); record fewer blocks",
+                line,
+                "recorded",
             )
 
-    def access(
-        self,
-        access: Access,
-        values: Sequence[Sequence[Any]],
-        old: Sequence[Sequence[Any]] | None,
-    ) -> None:
-        """Note a load, a store or an atomic: one sequence of numbers for each part."""
+    def access(self, access: Access, values: Sequence[Any], old: Sequence[Any] | None) -> None:
+        """Note a load, a store or an atomic: what its cells hold, and what they held before.
+
+        An atomic has its numbers in the order of the lanes, which may share a cell.
+        """
         if self._blocks is not None and access.warp.block.index not in self._blocks:
             return
-        cells = access.cells
+        cells, buffer = access.cells, access.buffer
+        if len(values) > len(cells):
+            cells = [cells[0]] * len(values)
         even = type(cells) is range
-        floating = all(type(part[0]) is float for part in values)
+        if buffer.space == "local" and buffer.name not in self.recording.locals:
+            self.recording.locals[buffer.name] = memory(buffer)
         self._event(
             OPERATIONS.index(access.kind),
-            access.buffer.name,
-            cells[0] if even else self._keep(cells, False),
+            (buffer.name, buffer.space),
+            cells[0] if even else self.recording.pools.put(cells, INTEGERS),
             cells.step if even else None,  # type: ignore[attr-defined]
             len(cells),
-            _flat(values),
-            None if old is None else _flat(old),
-            floating,
+            values,
+            old,
         )
 
     def register(self, warp: Warp, name: str, value: Any, old: Any) -> None:
@@ -122,66 +151,45 @@ class Recorder:
             return
         if type(value) is list:
             return
-        floating = type(spread(value)[0]) is float
-        if old is None or type(spread(old)[0]) is not type(spread(value)[0]):
-            before: Sequence[Any] | None = None
-        else:
-            before = spread(old) if _many(old) else (old,)
         after = spread(value) if _many(value) else (value,)
-        if before is not None and len(before) != len(after):
-            before, after = spread(old), spread(value)
-        self._event(OPERATIONS.index("register"), name, 0, 1, len(after), after, before, floating)
+        before: Sequence[Any] | None = None
+        if old is not None and type(spread(old)[0]) is type(spread(value)[0]):
+            before = spread(old) if _many(old) else (old,)
+            if len(before) != len(after):
+                before, after = spread(old), spread(value)
+        thing = (name, "register")
+        self._event(OPERATIONS.index("register"), thing, 0, 1, len(after), after, before)
 
     def mark(self, warp: Warp, operation: str, name: str) -> None:
         """Note a barrier, a shuffle or a branch."""
         if self._blocks is None or warp.block.index in self._blocks:
-            self._event(OPERATIONS.index(operation), name, 0, 1, 0, (), None, False)
+            self._event(OPERATIONS.index(operation), (name, ""), 0, 1, 0, (), None)
 
     def _event(
         self,
         operation: int,
-        name: str,
+        thing: tuple[str, str],
         at: int,
         stride: int | None,
         count: int,
         values: Sequence[Any],
         old: Sequence[Any] | None,
-        floating: bool,
     ) -> None:
         out = self.recording
-        place = self._names.get(name)
+        place = self._names.get(thing)
         if place is None:
-            place = self._names[name] = len(out.names)
-            out.names.append(name)
+            place = self._names[thing] = len(out.names)
+            out.names.append(thing[0])
+            out.spaces.append(thing[1])
+        how = choose(values if old is None else [*values, *old])
         out.operation.append(operation)
         out.name.append(place)
         out.at.append(at)
         out.stride.append(stride)
         out.count.append(count)
-        out.value.append(self._keep(values, floating) if len(values) else -1)
-        out.old.append(-1 if old is None else self._keep(old, floating))
-        out.floating.append(floating)
-
-    def _keep(self, values: Sequence[Any], floating: bool) -> int:
-        pool: Any = self.recording.floats if floating else self.recording.integers
-        place = len(pool)
-        try:
-            pool.extend(values)
-        except (OverflowError, TypeError):  # beyond 64 bits, or floats among integers
-            del pool[place:]
-            pool.extend([_signed(int(value)) if value == value else 0 for value in values])
-        return place
-
-
-def _flat(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """Return the numbers lane by lane, the parts of each lane side by side."""
-    if len(parts) == 1:
-        return parts[0]
-    return [value for lane in zip(*parts, strict=True) for value in lane]
-
-
-def _signed(value: int) -> int:
-    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+        out.value.append(out.pools.put(values, how) if len(values) else -1)
+        out.old.append(-1 if old is None else out.pools.put(old, how))
+        out.pool.append(how)
 
 
 def _many(value: Any) -> bool:

@@ -6,18 +6,29 @@ Knows the text and the faults; runs nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oneread.trace.faults import Fault, Repair
+from oneread.trace.machine.values import WARP
 
 _CLOSING = {"[": "]", "(": ")"}
 
 #: Names of exponentials in the source, for a guard around them.
 _EXPONENTIAL = re.compile(r"\b(__expf|expf|exp2f|exp2|exp)\s*$")
 
+#: A loop that starts at a macro, or at half of it, and halves.
+_HALVING = re.compile(
+    r"^(?P<margin>[ \t]*)for\s*\([^;=]*=\s*(?P<macro>\w+)\s*(?:/\s*2|>>\s*1)?\s*;[^;]*;"
+    r"[^;{]*(?:/=?\s*2|>>=?\s*1)\b",
+    re.MULTILINE,
+)
 
-def add_repairs(faults: Sequence[Fault], text: str, bound: str | None) -> None:
+
+def add_repairs(
+    faults: Sequence[Fault], text: str, bound: str | None, names: Mapping[str, int], threads: int
+) -> None:
     """Give faults the repairs that are known for them.
 
     Parameters
@@ -28,11 +39,39 @@ def add_repairs(faults: Sequence[Fault], text: str, bound: str | None) -> None:
         The source.
     bound : str or None
         The parameter that holds the length of a row.
+    names : mapping
+        Macros that are whole numbers.
+    threads : int
+        Of a block.
     """
     lines = text.splitlines()
     for fault in faults:
-        if fault.repair is None:
+        if fault.id == "race-warp" and threads <= WARP and "__syncthreads" in text:
+            # The block is one warp today; the other barriers of the kernel are for more.
+            _use_syncthreads(fault)
+        elif fault.id == "wrong-result":
+            fault.repair = _power_of_two(fault, text, names)
+        elif fault.repair is None:
             fault.repair = _repair(fault, lines, bound)
+
+
+def _use_syncthreads(fault: Fault) -> None:
+    if fault.repair is not None:
+        fault.repair = replace(fault.repair, parameters={"text": "__syncthreads();"})
+
+
+def _power_of_two(fault: Fault, text: str, names: Mapping[str, int]) -> Repair | None:
+    """Return an assertion before the last loop above that halves what is no power of two."""
+    found = None
+    for match in _HALVING.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        name, value = match["macro"], names.get(match["macro"], 1)
+        # Where a statement may stand, not as the body of an if.
+        before = re.sub(r"//.*", "", text[: match.start()]).rstrip()
+        if line <= fault.line and value & (value - 1) and before[-1:] in {"{", "}", ";"}:
+            what = f'static_assert(({name} & ({name} - 1)) == 0, "halving needs a power of two");'
+            found = Repair("insert", line, 1, {"text": f"{match['margin']}{what}\n"})
+    return found
 
 
 def _repair(fault: Fault, lines: Sequence[str], bound: str | None) -> Repair | None:
@@ -48,7 +87,7 @@ def _guard(fault: Fault, line: str, bound: str) -> Repair | None:
     """Return ``a[i]`` as ``(i < bound ? a[i] : -INFINITY)``."""
     start = fault.column - 1
     match = re.match(r"\w+\s*(?=\[)", line[start:])
-    end = _closed(line, start + match.end()) if match else -1
+    end = closed(line, start + match.end()) if match else -1
     if match is None or end < 0:
         return None
     access = line[start:end]
@@ -70,7 +109,7 @@ def _skip(fault: Fault, line: str) -> Repair | None:
     else:
         return None
     name = _EXPONENTIAL.search(line[:place])
-    end = _closed(line, place)
+    end = closed(line, place)
     if name is None or line[place] != "(" or end < 0:
         return None
     call, subtracted = line[name.start() : end], line[at + 1 : end - 1].strip()
@@ -84,7 +123,7 @@ def _replace(fault: Fault, start: int, old: str, new: str) -> Repair:
     return Repair("replace", fault.line, start + 1, {"old": old, "new": new})
 
 
-def _closed(line: str, start: int) -> int:
+def closed(line: str, start: int) -> int:
     """Return where the bracket that opens at `start` has been closed, -1 if not in this line."""
     stack: list[str] = []
     for place in range(start, len(line)):
@@ -107,6 +146,11 @@ def apply(text: str, repairs: Sequence[Repair]) -> str:
     repairs : sequence of Repair
         Each is made once, whatever its place in the sequence; those of lower lines first, so that
         the places of the others stay right.
+
+    Returns
+    -------
+    str
+        The changed source.
     """
     lines = text.splitlines(keepends=True)
     distinct: dict[tuple[Any, ...], Repair] = {

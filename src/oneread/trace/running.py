@@ -25,7 +25,7 @@ from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer
-from oneread.trace.recording import Recorder, Recording
+from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
 from oneread.trace.static import has_rows
@@ -51,6 +51,8 @@ class Run:
     inputs: dict[str, list[Any]]
     outputs: dict[str, list[Any]]
     """Numbers of each buffer that the kernel may write."""
+    memory: list[Memory]
+    """What buffers there were."""
     watch: list[Watch]
     """m, d and the factor as they were found, and every value that they took."""
     recording: Recording | None
@@ -133,7 +135,9 @@ class _Session:
         result = self._judge(counts)
         after_run(self._faults, self._program, context, self._written(), counts, result)
         faults = self._faults.sorted()
-        add_repairs(faults, self._text, _bound(self._arguments))
+        add_repairs(
+            faults, self._text, _bound(self._arguments), self._names, math.prod(self._block)
+        )
         return Run(
             self._program.kernel.name,
             self._grid,
@@ -145,6 +149,7 @@ class _Session:
             result,
             self._inputs,
             {buffer.name: list(buffer.cells) for buffer in self._written()},
+            self._memory(recorder),
             context.watches.all(),
             recorder.recording if recorder is not None else None,
         )
@@ -194,7 +199,7 @@ class _Session:
         values = None
         if argument.pattern is not None:
             floating = all(code in "fd" for _, code in scalars)
-            values = self._filled(argument.name, count * len(scalars), argument.pattern, floating)
+            values = self._filled(argument, count * len(scalars), argument.pattern, floating)
             self._inputs[argument.name] = list(values)
         space = self._device.spaces["global"]
         buffer = space.allocate(argument.name, count, scalars, kind.size, values)
@@ -203,16 +208,21 @@ class _Session:
         self._buffers[argument.name] = buffer
         return buffer
 
-    def _filled(self, name: str, count: int, pattern: str, floating: bool) -> list[Any]:
+    def _filled(self, argument: Argument, count: int, pattern: str, floating: bool) -> list[Any]:
+        name = argument.name
         given = self._case.data.get(name)
         if given is not None:
             if len(given) != count:
                 raise UsageError(f"{name} has {count} numbers; {len(given)} are given")
             return [round32(value) if floating else value for value in given]
+        follows = (self._case.truth or {}).get(name)
+        if follows is not None and argument.role == "input":
+            return [round32(value) for value in self._problem(name).truth(follows)]
         rows = self._case.rows if self._case.rows and count % self._case.rows == 0 else 1
         columns = count // rows
         if not floating:
-            return [place % max(1, self._case.vocab) for place in range(count)]
+            columns = 1 if pattern == "zeros" else max(1, self._case.vocab)
+            return [place % columns for place in range(count)]
         return inputs.make(pattern, rows, columns, self._case.tile(self._names))
 
     def _in_rows(self, argument: Argument) -> bool:
@@ -244,6 +254,11 @@ class _Session:
         names = {one.name for one in self._arguments if one.role in {"output", "inout"}}
         return [buffer for name, buffer in self._buffers.items() if name in names]
 
+    def _memory(self, recorder: Recorder | None) -> list[Memory]:
+        shared = self._device.spaces["shared"].buffers
+        local = recorder.recording.locals.values() if recorder is not None else ()
+        return [*map(memory, [*self._buffers.values(), *shared]), *local]
+
     def _judge(self, counts: Counts) -> list[Judgement]:
         case = self._case
         shapes = {one.name: _plain(one.shape) for one in self._arguments}
@@ -256,20 +271,30 @@ class _Session:
             )
             for buffer in self._written()
         ]
-        wide = [
-            [values[row * case.vocab : (row + 1) * case.vocab] for row in range(case.rows)]
-            for values in self._inputs.values()
-            if case.rows and len(values) == case.rows * case.vocab
-        ]
-        if not wide or not case.vocab:
+        if not self._wide():
             return []
         truths: Mapping[str, str] = (
             guess(self._program.kernel.name, counts.exps, outputs)
             if case.truth is None
             else case.truth
         )
+        return judge(outputs, self._problem("an output"), truths)
+
+    def _wide(self) -> list[list[list[float]]]:
+        """Return the rows of the inputs that have some."""
+        rows, vocab = self._case.rows, self._case.vocab
+        return [
+            [values[row * vocab : (row + 1) * vocab] for row in range(rows)]
+            for values in self._inputs.values()
+            if rows and vocab and len(values) == rows * vocab
+        ]
+
+    def _problem(self, asking: str) -> Problem:
+        wide, case = self._wide(), self._case
+        if not wide:
+            raise UsageError(f"{asking} follows from logits, but none stand before it")
         span = self._names.get("SPAN", case.vocab)
-        return judge(outputs, Problem(wide, min(case.k, case.vocab), max(1, span)), truths)
+        return Problem(wide, min(case.k, case.vocab), max(1, span))
 
 
 def _plain(shape: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from oneread.source.text import SourceText
 from oneread.trace.case import Case, Extent, Size
@@ -36,6 +37,8 @@ class Source:
         Macros.
     folders : iterable of Path
         Where ``#include "file"`` is looked for.
+    name : str, optional
+        What a text is called in messages.
 
     Raises
     ------
@@ -49,11 +52,13 @@ class Source:
         kernel: str | None = None,
         defines: Mapping[str, str | int | float] | None = None,
         folders: Iterable[Path] = (),
+        name: str | None = None,
     ) -> None:
-        name, self.text = _read(source)
+        known, self.text = read_source(source)
+        self.name = name or known
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
         settings = Settings(kernel or "", self.defines, tuple(folders))
-        self.loaded: Loaded = load_program(SourceText(name, self.text), settings)
+        self.loaded: Loaded = load_program(SourceText(self.name, self.text), settings)
 
     def launch(self, case: Case) -> Run:
         """Run the kernel once."""
@@ -62,6 +67,16 @@ class Source:
     def explore(self, case: Case, orders: Iterable[str] = ORDERS) -> Exploration:
         """Run a launch in several orders of warps and compare what comes out."""
         return explore(self.launch, case, tuple(orders))
+
+
+class Launched(NamedTuple):
+    """A source that was launched, and what happened."""
+
+    name: str
+    """What it was asked for by: a key of the gallery or a file."""
+    source: Source
+    case: Case
+    run: Run
 
 
 def run(
@@ -169,8 +184,8 @@ def run(
     return Source(source, kernel, defines, folders).launch(case)
 
 
-def _read(source: str | Path) -> tuple[str, str]:
-    """Return the name and the text of a source."""
+def read_source(source: str | Path) -> tuple[str, str]:
+    """Return the name and the text of a source: ``<text>`` if it is the text itself."""
     if isinstance(source, str) and ("\n" in source or not source.endswith(SUFFIXES)):
         return "<text>", source
     path = Path(source)

@@ -21,6 +21,7 @@ from enum import Enum
 
 from oneread.source.text import Position
 from oneread.trace.builtins import Builtin
+from oneread.trace.node import node
 from oneread.trace.types import Field, Type
 
 
@@ -53,7 +54,7 @@ class Variable:
     align: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Expr:
     """An expression: a value of its type, unless it is an `Lvalue`."""
 
@@ -61,26 +62,26 @@ class Expr:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Lvalue(Expr):
     """A place that holds a value of the type."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class VariableRef(Lvalue):
     """The place of a variable."""
 
     variable: Variable
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Deref(Lvalue):
     """``*pointer``."""
 
     pointer: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Index(Lvalue):
     """``pointer[index]``; the index is a 64-bit integer, counted in elements."""
 
@@ -88,7 +89,7 @@ class Index(Lvalue):
     index: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Member(Lvalue):
     """A member of a struct that has a place."""
 
@@ -96,7 +97,7 @@ class Member(Lvalue):
     field: Field
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Temporary(Lvalue):
     """The place of a made variable, after the value was put there; for `const T&` of a value."""
 
@@ -104,42 +105,42 @@ class Temporary(Lvalue):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Literal(Expr):
     """A constant. A float's value is rounded to its type; a null pointer is 0."""
 
     value: int | float
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Special(Expr):
     """``threadIdx.x`` and the like, all of them unsigned int, and ``warpSize``, which is int."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Load(Expr):
     """The value that a place holds; of an array never."""
 
     place: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AddressOf(Expr):
     """The address of a place that is in memory."""
 
     place: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Decay(Expr):
     """The address of the first element of an array that has a place."""
 
     place: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Extract(Expr):
     """A member of a struct that is a value, such as what a call returned."""
 
@@ -147,7 +148,7 @@ class Extract(Expr):
     field: Field
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Convert(Expr):
     """A value made one of another type; from float to int the fraction is cut.
 
@@ -160,7 +161,7 @@ class Convert(Expr):
     explicit: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Unary(Expr):
     """``-`` and ``~`` on a promoted number, ``!`` on a bool."""
 
@@ -168,7 +169,7 @@ class Unary(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Binary(Expr):
     """Arithmetic ``+ - * / % & | ^ << >>``, or a comparison ``< > <= >= == !=`` with a bool.
 
@@ -181,7 +182,7 @@ class Binary(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Logical(Expr):
     """``&&`` or ``||`` of two bools; the right one is evaluated only where it matters."""
 
@@ -190,7 +191,7 @@ class Logical(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Conditional(Expr):
     """``condition ? then : otherwise``; the condition is a bool. Each lane evaluates one side."""
 
@@ -199,7 +200,7 @@ class Conditional(Expr):
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Comma(Expr):
     """``left, right``: the value is the right one's."""
 
@@ -207,7 +208,7 @@ class Comma(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PointerAdd(Expr):
     """A pointer moved by a 64-bit number of elements."""
 
@@ -215,7 +216,7 @@ class PointerAdd(Expr):
     index: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PointerDifference(Expr):
     """The elements between two pointers of one type, a 64-bit integer."""
 
@@ -223,7 +224,7 @@ class PointerDifference(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Assign(Expr):
     """Put a value in a place; the value of the expression is what was put. Right side first."""
 
@@ -231,7 +232,7 @@ class Assign(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Update(Expr):
     """``target += value`` and its kin, ``++target``, ``target++``.
 
@@ -248,7 +249,7 @@ class Update(Expr):
     postfix: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Call(Expr):
     """A call of a device function; each argument has the type of its parameter."""
 
@@ -256,7 +257,7 @@ class Call(Expr):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class BuiltinCall(Expr):
     """A call of a built-in; each argument has the type that the built-in takes there."""
 
@@ -264,28 +265,28 @@ class BuiltinCall(Expr):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Construct(Expr):
     """A struct made of a value for each of its fields, in order."""
 
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArrayValue(Expr):
     """The first elements of an array; the others are zero. Only as an initialiser."""
 
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Statement:
     """A statement; its position is its first token, of a `Declare` the variable's name."""
 
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Declare(Statement):
     """A variable of a register or of local memory comes to be, set or unset.
 
@@ -297,21 +298,21 @@ class Declare(Statement):
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Evaluate(Statement):
     """An expression whose value nobody uses."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Block(Statement):
     """Statements in order; none is the empty statement."""
 
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If(Statement):
     """``if (condition) then else otherwise``; the condition is a bool."""
 
@@ -320,7 +321,7 @@ class If(Statement):
     otherwise: Statement | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class For(Statement):
     """``for (start; condition; step) body``; no condition is true."""
 
@@ -330,7 +331,7 @@ class For(Statement):
     body: Statement
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class While(Statement):
     """``while (condition) body``."""
 
@@ -338,7 +339,7 @@ class While(Statement):
     body: Statement
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DoWhile(Statement):
     """``do body while (condition)``."""
 
@@ -346,17 +347,17 @@ class DoWhile(Statement):
     condition: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Break(Statement):
     """``break``."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Continue(Statement):
     """``continue``."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Return(Statement):
     """``return value``; the value has the function's type."""
 
@@ -384,7 +385,7 @@ class Function:
     max_threads: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Program:
     """A kernel and all that it reaches."""
 

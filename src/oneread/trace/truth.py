@@ -116,8 +116,8 @@ def span_normalizer(row: Row, size: int) -> list[float]:
 
 
 def relu(row: Row) -> list[float]:
-    """Return max(x, 0)."""
-    return [max(value, 0.0) if value == value else value for value in row]
+    """Return max(x, 0), and 0 for NaN, as fmaxf does."""
+    return [value if value > 0 else 0.0 for value in row]
 
 
 #: What a row gives, by name: functions of the row, and of k or of the length of a span.

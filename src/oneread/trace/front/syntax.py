@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from oneread.source.text import Position
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TypeWords:
     """The words of a type before its declarators: ``const unsigned int``, ``T``, ``auto``."""
 
@@ -20,7 +20,7 @@ class TypeWords:
     volatile: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Declarator:
     """What stands around a name: stars with their qualifiers, a reference, dimensions."""
 
@@ -32,7 +32,7 @@ class Declarator:
     dimensions: tuple[Expr | None, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TypeId:
     """A whole type, as in a cast."""
 
@@ -40,7 +40,7 @@ class TypeId:
     declarator: Declarator
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Expr:
     """An expression; `height` is how deep it is nested."""
 
@@ -48,21 +48,21 @@ class Expr:
     height: int = field(default=1, init=False)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Number(Expr):
     """A number as it is written."""
 
     text: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Character(Expr):
     """A character in its quotes."""
 
     text: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Name(Expr):
     """A name; `arguments` are those of a template, None where no bracket stands."""
 
@@ -70,7 +70,7 @@ class Name(Expr):
     arguments: tuple[TypeId | Expr, ...] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Limit(Expr):
     """``std::numeric_limits<T>::member()``."""
 
@@ -78,7 +78,7 @@ class Limit(Expr):
     member: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Prefix(Expr):
     """An operator before its operand."""
 
@@ -86,7 +86,7 @@ class Prefix(Expr):
     value: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Postfix(Expr):
     """``++`` or ``--`` behind its operand."""
 
@@ -94,7 +94,7 @@ class Postfix(Expr):
     value: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Infix(Expr):
     """A binary operator, assignments and the comma among them."""
 
@@ -103,7 +103,7 @@ class Infix(Expr):
     right: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Choice(Expr):
     """``condition ? then : otherwise``."""
 
@@ -112,7 +112,7 @@ class Choice(Expr):
     otherwise: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Apply(Expr):
     """A call by name."""
 
@@ -120,7 +120,7 @@ class Apply(Expr):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Subscript(Expr):
     """``base[index]``."""
 
@@ -128,7 +128,7 @@ class Subscript(Expr):
     index: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Access(Expr):
     """``base.member`` or ``base->member``."""
 
@@ -137,7 +137,7 @@ class Access(Expr):
     arrow: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Cast(Expr):
     """A cast; `form` is empty for C's, or static_cast, reinterpret_cast, const_cast."""
 
@@ -146,14 +146,14 @@ class Cast(Expr):
     value: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Braces(Expr):
     """``{a, b}``, as an initialiser."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Make(Expr):
     """``T{a, b}`` or ``T(a)``."""
 
@@ -162,7 +162,7 @@ class Make(Expr):
     braces: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SizeOf(Expr):
     """``sizeof`` or ``alignof`` of a type or of an expression's type."""
 
@@ -170,28 +170,28 @@ class SizeOf(Expr):
     of: TypeId | Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Statement:
     """A statement or declaration."""
 
     position: Position
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Compound(Statement):
     """``{...}``."""
 
     statements: tuple[Statement, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Simple(Statement):
     """An expression and its semicolon."""
 
     value: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Selection(Statement):
     """``if``; `settled` for ``if constexpr``."""
 
@@ -201,7 +201,7 @@ class Selection(Statement):
     settled: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ForLoop(Statement):
     """``for``."""
 
@@ -211,7 +211,7 @@ class ForLoop(Statement):
     body: Statement
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class WhileLoop(Statement):
     """``while``."""
 
@@ -219,7 +219,7 @@ class WhileLoop(Statement):
     body: Statement
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DoLoop(Statement):
     """``do``."""
 
@@ -227,7 +227,7 @@ class DoLoop(Statement):
     condition: Expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Jump(Statement):
     """``break``, ``continue`` or ``return``."""
 
@@ -235,7 +235,7 @@ class Jump(Statement):
     value: Expr | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Variables(Statement):
     """Variables declared together, each with its initialiser."""
 
@@ -246,7 +246,7 @@ class Variables(Statement):
     declared: tuple[tuple[Declarator, Expr | None], ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Alias(Statement):
     """``typedef`` or ``using``."""
 
@@ -254,7 +254,7 @@ class Alias(Statement):
     name: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class StructType(Statement):
     """The definition of a struct."""
 
@@ -263,7 +263,7 @@ class StructType(Statement):
     members: tuple[Variables, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class EnumType(Statement):
     """An enumeration that is not scoped."""
 
@@ -272,7 +272,7 @@ class EnumType(Statement):
     items: tuple[tuple[Position, str, Expr | None], ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class StaticAssert(Statement):
     """``static_assert``."""
 
@@ -280,7 +280,7 @@ class StaticAssert(Statement):
     message: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TemplateParameter:
     """``typename T`` (then `words` is None) or ``int N``, with a default perhaps."""
 
@@ -290,14 +290,14 @@ class TemplateParameter:
     default: TypeId | Expr | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Parameter:
     """A parameter of a function."""
 
     type: TypeId
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class FunctionHead:
     """A function without its body: `body` is where its brace stands among the tokens, or None."""
 
@@ -313,7 +313,7 @@ class FunctionHead:
     start: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Body:
     """A function's statements, and the names in what could not be read of it."""
 

@@ -37,8 +37,7 @@ class Shape(NamedTuple):
     """Byte offset and type of each scalar."""
 
 
-Parts = Sequence[Sequence[Any]]
-Watcher = Callable[[Access, Parts, Parts | None], None]
+Watcher = Callable[[Access, Sequence[Any], Sequence[Any] | None], None]
 
 
 class Device:
@@ -57,7 +56,7 @@ class Device:
         self.step = 0
         self.accesses = 0
         self.watcher: Watcher | None = None
-        """Called with every access, its values and those before, where a recording is made."""
+        """Called with every access, what its cells hold and what they held before."""
 
     def load(self, warp: Warp, site: Site, address: Any, shape: Shape) -> list[Any]:
         """Return the scalars at an address, one value of 32 lanes for each part."""
@@ -105,15 +104,17 @@ class Device:
                 if access.buffer.space == "global":
                     self.hazards.order(access)
                 self.report.races(self.hazards.store(access, None))
-            olds = []
+            olds, news = [], []
             for place, lane in enumerate(look(access.bits).lanes):
                 spot = (access.offsets[place if access.per else 0],)
                 old = access.buffer.read(spot, code)[0]
-                access.buffer.write(spot, code, (update(old, lane),))
+                new = update(old, lane)
+                access.buffer.write(spot, code, (new,))
                 olds.append(old)
+                news.append(new)
             self._count(access)
             if self.watcher is not None:
-                self.watcher(access, [olds], None)
+                self.watcher(access, news, olds)
             values = choose(access.bits, scatter(olds, access.bits, olds[0]), values)
         return values
 
@@ -128,16 +129,15 @@ class Device:
             if races:
                 self.report.races(races)
         self._count(access)
-        values, seen = [], []
+        values = []
         for at, code in shape.parts:
             got = access.buffer.read(_moved(access.offsets, at), code)
-            seen.append(got)
             value = scatter(got, access.bits, got[0]) if access.per else got[0]
             if code == "?":
                 value = bits_of(value) if access.per else FULL if value else 0
             values.append(value)
         if self.watcher is not None:
-            self.watcher(access, seen, None)
+            self.watcher(access, _held(access), None)
         return values
 
     def _put(self, access: Access, shape: Shape, values: Sequence[Any]) -> None:
@@ -154,9 +154,7 @@ class Device:
             races = self.hazards.store(access, _cell_by_cell(rows, len(access.cells)))
             if races:
                 self.report.races(races)
-        olds = None
-        if self.watcher is not None:
-            olds = [buffer.read(_moved(access.offsets, at), code) for at, code in shape.parts]
+        olds = _held(access) if self.watcher is not None else None
         for (at, code), row in zip(shape.parts, rows, strict=True):
             buffer.write(_moved(access.offsets, at), code, row)
         cells = access.cells
@@ -167,7 +165,7 @@ class Device:
                 buffer.valid[cell] = 1
         self._count(access)
         if self.watcher is not None:
-            self.watcher(access, rows, olds)
+            self.watcher(access, _held(access), olds)
 
     def _check_set(self, access: Access) -> None:
         valid, cells = access.buffer.valid, access.cells
@@ -226,6 +224,14 @@ class Device:
         if known & access.bits == access.bits:
             tally.reused += elements
         recent[key] = known | access.bits
+
+
+def _held(access: Access) -> Sequence[Any]:
+    """Return what the cells of an access hold."""
+    cells, held = access.cells, access.buffer.cells
+    if type(cells) is range and cells.step > 0:
+        return held[cells.start : cells[-1] + 1 : cells.step]
+    return [held[cell] for cell in cells]
 
 
 def _moved(offsets: Sequence[int], by: int) -> Sequence[int]:

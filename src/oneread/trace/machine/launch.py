@@ -41,8 +41,8 @@ class Clock:
         self._device, self._limits = device, limits
         self._end = time.monotonic() + limits.seconds
         self._next_look = _LOOK
-        self.recorder: Callable[[Warp, int, int], None] | None = None
-        """Called after every step with the warp, line and column."""
+        self.recorder: Callable[[Warp, int, int, int], None] | None = None
+        """Called after every step with the warp, number of the step, line and column."""
 
     def tick(self, warp: Warp, line: int, column: int) -> None:
         """End a step of a warp.
@@ -54,7 +54,7 @@ class Clock:
         """
         device = self._device
         if self.recorder is not None:
-            self.recorder(warp, line, column)
+            self.recorder(warp, device.step, line, column)
         device.step += 1
         if device.step >= self._next_look:
             self._look(line)

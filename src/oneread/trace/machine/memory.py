@@ -15,8 +15,9 @@ from typing import Any
 #: Bytes of a scalar of each type, named by the letter that the module `struct` has for it.
 SIZES = {code: struct.calcsize("<" + code) for code in "?bBhHiIqQfd"}
 
-#: Bytes between two buffers of a space that belong to none: reads beyond an end are seen.
-RED_ZONE = 256
+#: Bytes between two buffers of a space that belong to none: reads beyond an end are seen. Half of
+#: them are what 1,024 threads reach that go one tile of float too far.
+RED_ZONE = 8192
 
 #: First address of each space.
 ORIGINS = {"global": 0x10_0000_0000, "shared": 0x1000_0000, "local": 0x2000_0000}

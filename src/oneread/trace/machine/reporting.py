@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oneread.trace.fault_texts import CATALOGUE
 from oneread.trace.faults import Fault, Faults, Repair
 from oneread.trace.machine.hazards import Access, Race
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import BITS, look
 from oneread.trace.machine.warp import Warp
+from oneread.trace.messages import FAULTS
 
 _SCOPES = {"blocks": "race-blocks", "warps": "race-warps", "warp": "race-warp"}
 #: What is missing between two accesses.
@@ -48,7 +48,7 @@ class Reporter:
             `buffer`, `index`, `with_line`, `repair`; the rest are parameters of the text.
         """
         named = {name: more.pop(name, None) for name in ("buffer", "index", "with_line", "repair")}
-        severity = more.pop("severity", None) or CATALOGUE[identifier].severity
+        severity = more.pop("severity", None) or FAULTS[identifier].severity
         key = (identifier, severity, site.line, site.column, named["with_line"], named["buffer"])
         self.faults.add(
             key,

@@ -1,0 +1,336 @@
+"""`oneread trace`: a CUDA C kernel run on the CPU, its accesses counted, its faults found."""
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oneread.cli import _trace_text
+from oneread.cli._console import FAILURE, REFUSED, fail, note, say, styled, write
+
+if TYPE_CHECKING:
+    from oneread.trace import Case, Limits
+    from oneread.trace.opening import Opened
+    from oneread.trace.sources import Launched
+
+HELP = """Run CUDA C kernels with no GPU, count every access, find every fault.
+
+Each NAME is a file, or a key of the gallery (--list shows them). One kernel is shown as its
+source with counts and faults at each line, several side by side. Sizes are expressions over
+rows, vocab, k and macros.
+
+Exit status: 0 no fault, 1 an error (or what --fail-on names), 2 could not run.
+"""
+
+_SEVERITIES = ("error", "warning", "note")
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME...", help="Files with kernels, gallery keys.")
+]
+Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Rows = Annotated[int, typer.Option(min=0, metavar="N", help="Rows of the problem.")]
+Vocab = Annotated[int, typer.Option("--vocab", "--n", min=0, metavar="N", help="Columns of a row.")]
+K = Annotated[int, typer.Option("--k", min=0, metavar="N", help="k of a top-k kernel.")]
+Define = Annotated[
+    list[str] | None, typer.Option("--define", "-D", metavar="TILE=32", help="A macro.")
+]
+Grid = Annotated[str | None, typer.Option(metavar="X[,Y[,Z]]", help="Blocks; one a row.")]
+Block = Annotated[
+    str | None, typer.Option(metavar="X[,Y[,Z]]", help="Threads of a block; as the source says.")
+]
+SharedBytes = Annotated[
+    str | None, typer.Option(metavar="BYTES", help="Of an extern __shared__ array.")
+]
+Arg = Annotated[
+    list[str] | None,
+    typer.Option(metavar="x=rows*vocab:normal", help="What a parameter gets, if its name is new."),
+]
+Input = Annotated[
+    str, typer.Option(metavar="PATTERN|FILE", help="A pattern, or rows of numbers: .npy or text.")
+]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        metavar="ORDER",
+        help="Order of warps: in-order, reverse, random, switch (at every access), or all of them.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Of schedule random or switch.")]
+Watch = Annotated[
+    list[str] | None,
+    typer.Option(metavar="EXPR", help="Also follow this expression over variables."),
+]
+Probe = Annotated[
+    bool, typer.Option("--probe", help="Try many launches; show each fault's smallest.")
+]
+Fix = Annotated[bool, typer.Option("--fix", help="Apply known repairs and run again.")]
+Out = Annotated[Path | None, typer.Option(metavar="run.json", help="Write a trace file.")]
+Record = Annotated[
+    str | None, typer.Option(metavar="0,2", help="Blocks whose events go to --out; all that fit.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print counts and faults as a trace file.")]
+Folder = Annotated[
+    list[Path] | None, typer.Option("--include", "-I", metavar="DIR", help='Of #include "file".')
+]
+Resident = Annotated[int, typer.Option(min=1, metavar="N", help="Blocks that share the cache.")]
+CacheKb = Annotated[
+    float | None, typer.Option(min=0, metavar="KB", help="Modelled cache; 48 for each such block.")
+]
+FailOn = Annotated[str, typer.Option(metavar="|".join(_SEVERITIES), help="What gives status 1.")]
+Limit = Annotated[
+    list[str] | None, typer.Option(metavar="seconds=60", help="A limit; messages name them.")
+]
+ListThem = Annotated[bool, typer.Option("--list", help="List the gallery's keys.")]
+
+
+def trace(
+    names: Names = None,
+    kernel: Kernel = None,
+    rows: Rows = 4,
+    vocab: Vocab = 256,
+    k: K = 5,
+    define: Define = None,
+    grid: Grid = None,
+    block: Block = None,
+    shared_bytes: SharedBytes = None,
+    arg: Arg = None,
+    input: Input = "normal",  # noqa: A002 (the name of the option)
+    schedule: Schedule = "in-order",
+    seed: Seed = None,
+    watch: Watch = None,
+    probe: Probe = False,
+    fix: Fix = False,
+    out: Out = None,
+    record: Record = None,
+    as_json: AsJson = False,
+    include: Folder = None,
+    resident_blocks: Resident = 8,
+    cache_kb: CacheKb = None,
+    fail_on: FailOn = "error",
+    limit: Limit = None,
+    list_them: ListThem = False,
+) -> None:
+    """Launch kernels and show what happened."""
+    asked = SimpleNamespace(**locals())
+    if list_them:
+        _list()
+        return
+    _check(asked)
+    with _diagnostics():
+        worst = _answer(asked)
+    if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
+        raise SystemExit(FAILURE)
+
+
+def _check(asked: SimpleNamespace) -> None:
+    """Refuse options that do not go together, before anything is read."""
+    if not asked.names:
+        raise fail("name a file or a key of the gallery; --list shows the keys")
+    if asked.fail_on not in _SEVERITIES:
+        raise fail(f"--fail-on {asked.fail_on}: there are {', '.join(_SEVERITIES)}")
+    if (asked.probe or asked.fix) and (asked.out is not None or asked.as_json):
+        raise fail("--out and --json are for runs without --probe and --fix")
+    if asked.record is not None and asked.out is None:
+        raise fail("--record needs --out: the file that the events go to")
+
+
+def _answer(asked: SimpleNamespace) -> str | None:
+    """Do what was asked for; return the severity of the worst fault."""
+    from oneread.trace import open_kernel
+
+    opened = [open_kernel(name, asked.kernel, asked.include or ()) for name in asked.names]
+    case = _case(asked)
+    if Path(asked.input).is_file():
+        numbers = _numbers(Path(asked.input))
+        case = dataclasses.replace(case, input="normal")
+        case = _only(opened, "--input FILE").with_rows(case, numbers)
+    if asked.probe or asked.fix:
+        option = "--fix" if asked.fix else "--probe"
+        return _improve(_only(opened, option), case, asked.probe, asked.fix)
+    return _run(opened, case, (asked.resident_blocks, asked.cache_kb), asked.out, asked.as_json)
+
+
+@contextlib.contextmanager
+def _diagnostics() -> Iterator[None]:
+    """Print what a compiler prints where a source cannot be read."""
+    from oneread.source.errors import SourceError
+
+    try:
+        yield
+    except SourceError as error:
+        note(str(error))
+        raise SystemExit(REFUSED) from None
+
+
+# ---- options
+
+
+def _case(asked: SimpleNamespace) -> "Case":
+    from oneread.trace import Case
+
+    schedule = asked.schedule
+    return Case(
+        asked.rows,
+        asked.vocab,
+        asked.k,
+        _pairs("--define", asked.define, "1"),
+        _extent(asked.grid),
+        _extent(asked.block),
+        asked.shared_bytes,
+        _pairs("--arg", asked.arg),
+        asked.input,
+        schedule=schedule if asked.seed is None else _seeded(schedule, asked.seed),
+        watch=tuple(asked.watch or ()),
+        record=_blocks(asked.record),
+        limits=_limits(asked.limit),
+    )
+
+
+def _pairs(option: str, given: list[str] | None, default: str | None = None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not re.fullmatch(r"\w+", name) or not (equals or default):
+            raise fail(f"{option} {text}: write NAME=VALUE")
+        found[name] = value if equals else str(default)
+    return found
+
+
+def _extent(text: str | None) -> str | tuple[str, ...] | None:
+    # Commas within brackets are those of an expression such as max(rows, 2).
+    parts = tuple(re.split(r",(?![^(]*\))", text)) if text is not None else ()
+    return parts if len(parts) > 1 else text
+
+
+def _seeded(schedule: str, seed: int) -> str:
+    if schedule not in {"random", "switch"}:
+        raise fail(f"--seed is for --schedule random or switch, not {schedule}")
+    return f"{schedule}:{seed}"
+
+
+def _blocks(text: str | None) -> bool | list[int]:
+    if text is None:
+        return False
+    if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+        raise fail(f"--record {text}: write numbers of blocks with commas between")
+    return [int(number) for number in text.split(",")]
+
+
+def _limits(given: list[str] | None) -> "Limits":
+    from oneread.trace import Limits
+
+    pairs = _pairs("--limit", given)
+    known = {field.name for field in dataclasses.fields(Limits)}
+    for name, value in pairs.items():
+        if name not in known:
+            raise fail(f"--limit: no {name!r}; there are {', '.join(sorted(known))}")
+        if not re.fullmatch(r"\d{1,12}", value):
+            raise fail(f"--limit {name}={value}: write a whole number")
+    return Limits(**{name: int(value) for name, value in pairs.items()})
+
+
+def _numbers(path: Path) -> list[list[float]]:
+    """Read rows of numbers: a .npy file, or text with one row a line."""
+    import numpy as np
+
+    try:
+        table = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path)
+        found: list[list[float]] = np.atleast_2d(np.asarray(table, dtype=np.float32)).tolist()
+    except (ValueError, TypeError, EOFError, UserWarning) as error:
+        raise fail(f"--input {path}: {error}") from None
+    if not isinstance(table, np.ndarray) or table.ndim > 2:
+        raise fail(f"--input {path}: {table.ndim} axes; rows of numbers have 2")
+    return found
+
+
+def _only(opened: "list[Opened]", option: str) -> "Opened":
+    if len(opened) != 1:
+        raise fail(f"{option} is for one kernel, not {len(opened)}")
+    return opened[0]
+
+
+# ---- what is shown
+
+
+def _list() -> None:
+    from oneread.source.catalogue import read_catalogue
+
+    catalogue = read_catalogue()
+    width = max(map(len, [*catalogue.kernels, *catalogue.sequences]))
+    for head, entries in (("kernels", catalogue.kernels), ("sequences", catalogue.sequences)):
+        say(styled(head, "bold"))
+        for key, entry in entries.items():
+            say(f"  {key:<{width}}  {entry.title}")
+
+
+def _run(
+    opened: "list[Opened]",
+    case: "Case",
+    model: tuple[int, float | None],
+    out: Path | None,
+    as_json: bool,
+) -> str | None:
+    from oneread.trace import tracefile
+
+    kept: list[Launched] = []
+
+    def launch(one: "Case") -> "list[Launched]":
+        kept[:] = [launched for name in opened for launched in name.launch(one)]
+        return kept
+
+    if out is not None:
+        _written(out, tracefile.record(launch, case, *model), kept, bool(case.record))
+    else:
+        launch(case)
+    if as_json:
+        plain = [one._replace(run=dataclasses.replace(one.run, recording=None)) for one in kept]
+        write(tracefile.dumps(tracefile.describe(plain, *model)))
+    else:
+        for line in _trace_text.report(kept, opened, case, model):
+            say(line)
+    severities = [worst for one in kept if (worst := one.run.worst()) is not None]
+    return min(severities, key=_SEVERITIES.index, default=None)
+
+
+def _written(out: Path, text: str, launches: "list[Launched]", named: bool) -> None:
+    """Write a file under another name first, and say what it holds."""
+    import math
+
+    partial = out.with_name(f"{out.name}.partial")
+    try:
+        partial.write_text(text, "utf-8")
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
+    kept = [one.run.recording for one in launches if one.run.recording is not None]
+    blocks = sum(len(set(one.block)) for one in kept)
+    of = sum(math.prod(one.run.grid) for one in launches)
+    events = sum(one.events for one in kept)
+    note(f"wrote {out}: {events:,} events of {blocks} of {of} blocks, {len(text):,} bytes")
+    if blocks < of and not named:
+        note("only the first blocks, to stay below a limit; `reduced` in the file says which")
+
+
+def _improve(opened: "Opened", case: "Case", probe: bool, fix: bool) -> str | None:
+    """Try many launches, or known repairs, or both."""
+    from oneread.trace import fixing, probing
+
+    subject = opened.kernel()
+    cases, worst = [case], None
+    if probe:
+        probed = probing.probe(subject, case)
+        cases, worst = list(probed.cases), probed.worst()
+        for line in _trace_text.probe(probed, subject):
+            say(line)
+    if fix:
+        fixed = fixing.fix(subject, cases)
+        faults: list[Any] = [fault for one in fixed.before for fault in one.faults]
+        worst = min((one.severity for one in faults), key=_SEVERITIES.index, default=None)
+        for line in _trace_text.fix(fixed):
+            say(line)
+    return worst

@@ -1,0 +1,162 @@
+"""Assertions about CUDA C kernels, for other people's tests: `assert_kernel`.
+
+Needs neither a GPU nor pytest itself, and is no entry point of it: a plugin that is loaded in every
+run of pytest would cost what nobody asked for. Knows the tracer by its front door.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oneread.trace import Case, Fault, Launched, Run, open_kernel
+
+__all__ = ["KernelAssertion", "assert_kernel"]
+
+
+def assert_kernel(
+    kernel: str | os.PathLike[str], *, name: str | None = None, **case: Any
+) -> KernelAssertion:
+    """Run a kernel on the CPU and return what can be asserted of it.
+
+    Parameters
+    ----------
+    kernel : str or path
+        A file with CUDA C, or a key of the gallery.
+    name : str, optional
+        Which kernel of the file, with template arguments where it needs some.
+    **case
+        Fields of `oneread.trace.Case`: rows, vocab, k, defines, grid, block, shared_bytes,
+        arguments, input, data, schedule (``"all"`` compares several), truth, limits.
+
+    Returns
+    -------
+    KernelAssertion
+        Its methods raise AssertionError, and return it again.
+
+    Raises
+    ------
+    SourceError
+        When the text cannot be read.
+    UsageError
+        When the kernel cannot be launched like this.
+    LimitError
+        When the run meets a limit.
+
+    Examples
+    --------
+    >>> from oneread.pytest_plugin import assert_kernel
+    >>> checked = assert_kernel("online_softmax", rows=4, vocab=256)
+    >>> checked.reads_per_element(x=2).writes_per_element(y=1).no_faults().is_right()
+    <KernelAssertion of online_softmax>
+    >>> assert_kernel("zoo_reused_scratch").no_races()
+    Traceback (most recent call last):
+    AssertionError: zoo_reused_scratch: race between warps ...
+    """
+    if "defines" in case:
+        case["defines"] = {macro: str(value) for macro, value in case["defines"].items()}
+    return KernelAssertion(open_kernel(kernel, name).launch(Case(**case)))
+
+
+class KernelAssertion:
+    """A kernel, or a sequence, that has run; each method asserts one thing of all its launches."""
+
+    def __init__(self, launches: Sequence[Launched]) -> None:
+        self._launches = launches
+        self._name = launches[0].name
+
+    def __repr__(self) -> str:
+        return f"<KernelAssertion of {self._name}>"
+
+    @property
+    def runs(self) -> list[Run]:
+        """What happened, a run a launch."""
+        return [one.run for one in self._launches]
+
+    def reads_per_element(self, **buffers: int) -> KernelAssertion:
+        """Assert how often every element of these buffers is loaded."""
+        __tracebackhide__ = True
+        return self._touched("loads", "read", "read", buffers)
+
+    def writes_per_element(self, **buffers: int) -> KernelAssertion:
+        """Assert how often every element of these buffers is stored to."""
+        __tracebackhide__ = True
+        return self._touched("stores", "write", "written", buffers)
+
+    def barriers(self, count: int) -> KernelAssertion:
+        """Assert how many barriers blocks pass, all blocks together."""
+        __tracebackhide__ = True
+        got = sum(run.counts.barriers for run in self.runs)
+        return self._that(got == count, f"blocks pass {got} barriers, not {count}")
+
+    def no_races(self) -> KernelAssertion:
+        """Assert that no two threads meet in memory without order, within a warp neither."""
+        __tracebackhide__ = True
+        return self._without(lambda fault: "race" in fault.id and fault.severity != "note")
+
+    def no_faults(self, fail_on: str = "error") -> KernelAssertion:
+        """Assert that there is no fault: no error, or no ``warning`` or ``note`` either."""
+        __tracebackhide__ = True
+        from oneread.trace.messages import SEVERITIES
+
+        worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+        return self._without(lambda fault: fault.severity in worst)
+
+    def is_right(self) -> KernelAssertion:
+        """Assert that what the outputs mean is known, and that all are as float64 has them."""
+        __tracebackhide__ = True
+        self._that(
+            bool(self.runs[-1].result), "what its outputs should be is not known: pass truth"
+        )
+        return self._without(lambda fault: fault.id in {"wrong-result", "unwritten"})
+
+    def _touched(self, kind: str, verb: str, word: str, buffers: dict[str, int]) -> KernelAssertion:
+        __tracebackhide__ = True
+        for name, want in buffers.items():
+            found = [
+                getattr(run.counts.buffers[name], kind)
+                for run in self.runs
+                if name in run.counts.buffers
+            ]
+            known = ", ".join(
+                dict.fromkeys(name for run in self.runs for name in run.counts.buffers)
+            )
+            self._that(bool(found), f"there is no buffer {name}; there are {known}")
+            fewest, most = sum(one.min for one in found), sum(one.max for one in found)
+            times = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            lines = ", ".join(
+                f"line {line.line}: {line.elements}"
+                for run in self.runs
+                for line in run.counts.lines
+                if line.buffer == name and line.kind in {"atomic", verb}
+            )
+            self._that(
+                fewest == most == want,
+                f"an element of {name} is {word} {times} times, not {want} (elements {lines})",
+            )
+        return self
+
+    def _without(self, wanted: Callable[[Fault], bool]) -> KernelAssertion:
+        __tracebackhide__ = True
+        for one in self._launches:
+            for fault in filter(wanted, one.run.faults):
+                self._that(False, f"{fault.title}\n{_shown(one, fault)}")
+        return self
+
+    def _that(self, holds: bool, otherwise: str) -> KernelAssertion:
+        __tracebackhide__ = True
+        if not holds:
+            raise AssertionError(f"{self._name}: {otherwise}")
+        return self
+
+
+def _shown(one: Launched, fault: Fault) -> str:
+    """Return a fault in words, with its lines."""
+    lines = one.source.text.splitlines()
+    concerned = sorted({fault.line, fault.with_line or fault.line} & set(range(1, len(lines) + 1)))
+    said = [f"  {fault}"]
+    said += [f"  {one.source.name}:{line}: {lines[line - 1].strip()}" for line in concerned]
+    if fault.repair is not None:
+        said.append(f"  known repair: {fault.repair.kind} {fault.repair.parameters}")
+    return "\n".join(said)

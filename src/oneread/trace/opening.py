@@ -1,0 +1,127 @@
+"""What a name stands for: a file, a kernel of the gallery, or a sequence of them; and its launches.
+
+Knows how each is launched; prints nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oneread.source.catalogue import read_catalogue
+from oneread.trace.case import Case
+from oneread.trace.errors import UsageError
+from oneread.trace.exploring import explore
+from oneread.trace.faults import order
+from oneread.trace.gallery import launch_sequence
+from oneread.trace.sources import SUFFIXES, Launched
+from oneread.trace.subject import Subject
+from oneread.trace.types import Pointer, Scalar
+
+#: The schedule that stands for several, whose outputs are compared.
+ALL_ORDERS = "all"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What can be launched under a name."""
+
+    name: str
+    subject: Subject | None
+    """None for a sequence of the gallery."""
+
+    def launch(self, case: Case) -> list[Launched]:
+        """Launch it, a sequence in order; with schedule ``all`` in several orders."""
+        if self.subject is None:
+            if case.schedule == ALL_ORDERS:
+                raise UsageError(f"{self.name} is a sequence: name one schedule")
+            return launch_sequence(self.name, case)
+        full = self.subject.complete(case)
+        source = self.subject.source(full)
+        if case.schedule != ALL_ORDERS:
+            return [Launched(self.name, source, full, source.launch(full))]
+        first = replace(full, schedule="in-order")
+        run = source.launch(first)
+        fault = explore(source.launch, first).fault
+        if fault is not None:
+            run.faults.append(fault)
+            run.faults.sort(key=order)
+        return [Launched(self.name, source, first, run)]
+
+    def kernel(self) -> Subject:
+        """Return the kernel that it is.
+
+        Raises
+        ------
+        UsageError
+            When it is a sequence.
+        """
+        if self.subject is None:
+            raise UsageError(f"{self.name} is a sequence: name one of its kernels")
+        return self.subject
+
+    def with_rows(self, case: Case, rows: Sequence[Sequence[float]]) -> Case:
+        """Return the launch with these rows as the kernel's input.
+
+        Raises
+        ------
+        UsageError
+            When it does not have one input.
+        """
+        case = replace(case, rows=len(rows), vocab=len(rows[0]) if rows else 0)
+        subject = self.kernel()
+        parameters = subject.source(subject.complete(case)).loaded.program.kernel.parameters
+        names = [
+            one.name
+            for one in parameters
+            if isinstance(one.type, Pointer)
+            and one.type.const
+            and isinstance(one.type.target, Scalar)
+            and one.type.target.kind == "float"
+        ]
+        if len(names) != 1:
+            raise UsageError(
+                f"{self.name} has {len(names)} const pointers to floats; numbers are for one"
+            )
+        return replace(case, data={names[0]: [value for row in rows for value in row]})
+
+
+def open_kernel(
+    name: str | os.PathLike[str], kernel: str | None = None, folders: Iterable[Path] = ()
+) -> Opened:
+    """Find what a name stands for.
+
+    Parameters
+    ----------
+    name : str or path
+        A file, or a key of the gallery.
+    kernel : str, optional
+        Which kernel of the file.
+    folders : iterable of Path
+        Where ``#include "file"`` is looked for.
+
+    Returns
+    -------
+    Opened
+        What can be launched.
+
+    Raises
+    ------
+    UsageError
+        When there is nothing of that name.
+    """
+    text = os.fspath(name)
+    if text.endswith(SUFFIXES) or os.sep in text or os.path.isfile(text):
+        path = Path(text)
+        return Opened(text, Subject(path, kernel, folders))
+    catalogue = read_catalogue()
+    if text in catalogue.sequences:
+        return Opened(text, None)
+    if text in catalogue.kernels:
+        return Opened(text, Subject.of_gallery(text))
+    close = difflib.get_close_matches(text, [*catalogue.kernels, *catalogue.sequences], 1)
+    hint = f"; did you mean {close[0]}?" if close else "; `oneread trace --list` shows the keys"
+    raise UsageError(f"{text!r} is no file and no key of the gallery{hint}")

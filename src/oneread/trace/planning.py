@@ -1,0 +1,165 @@
+"""The launches that find the usual faults of a kernel, as data: a pairwise cover of what varies.
+
+Runs nothing. Knows how a kernel may be launched; knows no fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from oneread.source.errors import SourceError
+from oneread.trace.arguments import SIZE_NAMES
+from oneread.trace.case import BLOCK_MACROS, Case
+from oneread.trace.covering import Choice, Value, pairwise
+from oneread.trace.subject import Subject
+from oneread.trace.tree import Program
+from oneread.trace.types import Pointer, Scalar
+
+TILES = (32, 64, 128, 48)
+#: ``tile-1`` is one less than the tile of the same launch.
+VOCABS = (256, 250, 1, "tile-1")
+INPUTS = ("normal", "inf-first-tile", "all-inf", "plus-inf", "nan", "large")
+THREADS = ("same", "half", "double")
+SCHEDULES = ("in-order", "reverse", "random:1", "switch:1")
+
+#: Rows of each launch: the last one ends at the end of the buffer, and 3 is no multiple of 2.
+ROWS = 3
+
+#: Wall clock of one launch.
+SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The launches of a probe, as data."""
+
+    base: Case
+    macro: str | None
+    """What a tile is called in the source."""
+    threads: int
+    """Threads of a block where neither a macro nor the launch says how many."""
+    factors: Mapping[str, tuple[Value, ...]]
+    """What is varied, the value of the base first; what the kernel lacks is left out."""
+    choices: tuple[Choice, ...]
+
+    @property
+    def launches(self) -> list[Case]:
+        """Every launch, the base first."""
+        return [self.case(choice) for choice in self.choices]
+
+    def tile(self, choice: Choice) -> int:
+        """Return the columns that a launch takes at a time."""
+        if self.macro is None:
+            return self.threads
+        return int(choice.get("tile", self.base.defines.get(self.macro, self.threads)))
+
+    def case(self, choice: Choice) -> Case:
+        """Return the launch of a choice."""
+        base, tile = self.base, self.tile(choice)
+        vocab = choice.get("vocab", base.vocab)
+        vocab = max(1, tile - 1 if vocab == "tile-1" else int(vocab))
+        defines = dict(base.defines)
+        if self.macro is not None and choice.get("tile", tile) != self.factors["tile"][0]:
+            defines[self.macro] = str(tile)
+        blocks = {"half": max(1, tile // 2), "double": min(2 * tile, base.limits.threads)}
+        return replace(
+            base,
+            vocab=vocab,
+            k=min(int(choice["k"]), vocab) if "k" in choice else base.k,
+            defines=defines,
+            block=blocks.get(str(choice.get("threads")), base.block),
+            input=str(choice.get("input", base.input)),
+            schedule=str(choice.get("schedule", base.schedule)),
+        )
+
+    def simpler(self, name: str, value: Value) -> list[Value]:
+        """Return the values of a factor that are tried in place of one, the simplest first."""
+        base, *others = self.factors[name]
+        if value == base:
+            return []
+        if name == "tile" and _is_power(value):
+            smaller = (other for other in others if _is_power(other) and int(other) < int(value))
+            return [base, *sorted(smaller, key=int)]
+        if name == "vocab":
+            shorter: dict[Value, tuple[Value, ...]] = {250: (1, "tile-1"), "tile-1": (1,)}
+            return [base, *(one for one in shorter.get(value, ()) if one in others)]
+        return [base]
+
+
+def _is_power(value: Value) -> bool:
+    return isinstance(value, int) and value & (value - 1) == 0
+
+
+def plan(subject: Subject, case: Case | None = None) -> Plan:
+    """List the launches that find the usual faults of a kernel.
+
+    Parameters
+    ----------
+    subject : Subject
+        The kernel.
+    case : Case, optional
+        The launch to start from. What it settles is left alone: a block, numbers of an input.
+
+    Returns
+    -------
+    Plan
+        A pairwise cover of tile sizes, lengths, inputs, threads and orders of warps.
+
+    Raises
+    ------
+    SourceError
+        When the text cannot be read.
+    """
+    case = case or Case()
+    limits = replace(case.limits, seconds=min(SECONDS, case.limits.seconds))
+    base = replace(case, rows=min(case.rows, ROWS), record=False, limits=limits)
+    base = _with_tile(subject, base)
+    full = subject.complete(base)
+    program = subject.source(full).loaded.program
+    names = full.names(subject.text)
+    macro = next((name for name in BLOCK_MACROS if name in names), None)
+    threads = full.block_shape(names, program)
+    if macro is not None and full.block is not None:
+        # A block of a fixed size does not follow the tile.
+        macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
+    tile = None if macro is None else names[macro]
+    factors = _factors(replace(full, k=base.k), program, tile, threads[0])
+    return Plan(base, macro, threads[0], factors, tuple(pairwise(factors)))
+
+
+def _with_tile(subject: Subject, case: Case) -> Case:
+    """Return the launch with the tile that the source uses and defines nowhere."""
+    try:
+        subject.source(subject.complete(case))
+    except SourceError as error:
+        for one in error.diagnostics:
+            if one.id == "unknown" and one.parameters["name"] in BLOCK_MACROS:
+                defines = {**case.defines, str(one.parameters["name"]): str(TILES[0])}
+                return replace(case, defines=defines)
+    return case
+
+
+def _factors(
+    case: Case, program: Program, tile: int | None, threads: int
+) -> dict[str, tuple[Value, ...]]:
+    found: dict[str, tuple[Value, ...]] = {}
+    if tile is not None:
+        found["tile"] = _first(tile, TILES)
+    if not case.data:
+        if any(isinstance(one.type, Scalar) for one in program.kernel.parameters):
+            found["vocab"] = _first(case.vocab, VOCABS)
+        if any(isinstance(one.type, Pointer) for one in program.kernel.parameters):
+            found["input"] = _first(case.input, INPUTS)
+    if case.block is None and program.kernel.max_threads is None:
+        fit = 2 * threads <= case.limits.threads
+        found["threads"] = THREADS if fit else THREADS[:2]
+    if any(SIZE_NAMES.get(one.name.lower()) == "k" for one in program.kernel.parameters):
+        found["k"] = _first(case.k, (1,))
+    found["schedule"] = _first(case.schedule, SCHEDULES)
+    return found
+
+
+def _first(value: Value, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    return (value, *(other for other in values if other != value))

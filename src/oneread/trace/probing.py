@@ -1,0 +1,262 @@
+"""Many launches of one kernel, and the smallest of them that shows each fault.
+
+Knows runs by their faults; knows no machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from oneread.spec.errors import OneReadError
+from oneread.trace.case import Case
+from oneread.trace.covering import Choice
+from oneread.trace.errors import LimitError
+from oneread.trace.faults import Fault, order
+from oneread.trace.planning import Plan, plan
+from oneread.trace.subject import Subject
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a launch ended."""
+
+    case: Case
+    faults: tuple[Fault, ...] = ()
+    barriers: frozenset[int] = frozenset()
+    """Lines of the barriers that were passed."""
+    refused: str = ""
+    """Why the source or the launch rules this case out, as a static_assert does."""
+    stopped: str = ""
+    """The limit that ended it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault, and the smallest launch that shows it."""
+
+    fault: Fault
+    case: Case
+    command: str
+    """The same launch as a command line."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the launches of a plan have shown."""
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+    findings: tuple[Finding, ...]
+    """The worst first."""
+    tried: int
+    """Launches that were made in all, to shrink faults too."""
+
+    @property
+    def refused(self) -> list[Outcome]:
+        """Launches that the source itself rules out."""
+        return [one for one in self.outcomes if one.refused]
+
+    @property
+    def stopped(self) -> list[Outcome]:
+        """Launches that met a limit."""
+        return [one for one in self.outcomes if one.stopped]
+
+    @property
+    def cases(self) -> list[Case]:
+        """All launches that tell something: the plan's, then those that faults were shrunk to."""
+        return [*self.plan.launches, *(finding.case for finding in self.findings)]
+
+    def worst(self) -> str | None:
+        """Return the severity of the worst fault, None where there is none."""
+        return self.findings[0].fault.severity if self.findings else None
+
+
+def probe(subject: Subject, case: Case | None = None) -> Probe:
+    """Run the launches of a plan, and shrink each fault to its smallest launch.
+
+    Parameters
+    ----------
+    subject : Subject
+        The kernel.
+    case : Case, optional
+        The launch to start from.
+
+    Returns
+    -------
+    Probe
+        Every fault with its smallest launch, and the launches that could not be made.
+
+    Raises
+    ------
+    SourceError
+        When the text cannot be read.
+    UsageError
+        When the kernel cannot be launched as the case says.
+
+    Examples
+    --------
+    >>> from oneread.trace.probing import probe
+    >>> from oneread.trace.subject import Subject
+    >>> outcome = probe(Subject.of_gallery("zoo_stray_tail"))
+    >>> for finding in outcome.findings:
+    ...     print(finding.fault.id, "-", finding.command)
+    out-of-bounds - oneread trace zoo_stray_tail --rows 1 --vocab 1
+    stray-row - oneread trace zoo_stray_tail --rows 2 --vocab 1
+    wrong-result - oneread trace zoo_stray_tail --rows 1 --vocab 1
+    """
+    return _Prober(subject, plan(subject, case)).probe()
+
+
+#: What makes two faults the same one: its kind, and its lines or the threads that it needs.
+Key = tuple[str, object]
+
+
+def _key(fault: Fault) -> Key:
+    if fault.id == "wrong-result":
+        # Its line is that of the last store, whatever the cause; but NaN has causes of its own.
+        return fault.id, fault.parameters["got"] == "nan"
+    return fault.id, frozenset([fault.line, fault.with_line])
+
+
+def launched(subject: Subject, case: Case) -> Outcome:
+    """Run a launch, and say so if it cannot be made."""
+    try:
+        run = subject.launch(case)
+    except LimitError as error:
+        return Outcome(case, stopped=str(error))
+    except OneReadError as error:
+        return Outcome(case, refused=str(error))
+    return Outcome(case, tuple(run.faults), frozenset(run.counts.barrier_lines))
+
+
+class _Prober:
+    """One probe."""
+
+    def __init__(self, subject: Subject, plan: Plan) -> None:
+        self.subject, self.plan = subject, plan
+        self.known: dict[str, Outcome] = {}
+
+    def probe(self) -> Probe:
+        outcomes = [self.outcome(case) for case in self.plan.launches]
+        if outcomes[0].refused:
+            self.subject.launch(outcomes[0].case)  # raises: the caller asked for this launch
+        findings = list(self.notes(outcomes)) + list(self.shrunk(outcomes))
+        findings.sort(key=lambda finding: order(finding.fault))
+        return Probe(self.plan, tuple(outcomes), tuple(findings), len(self.known))
+
+    def outcome(self, case: Case) -> Outcome:
+        command = self.subject.command(case)
+        if command not in self.known:
+            self.known[command] = launched(self.subject, case)
+        return self.known[command]
+
+    def finding(self, fault: Fault, case: Case) -> Finding:
+        return Finding(fault, case, self.subject.command(case))
+
+    def notes(self, outcomes: list[Outcome]) -> Iterator[Finding]:
+        """Yield each note with the first launch that shows it, of those with the right threads."""
+        usual = [one for one in outcomes if one.case.block == self.plan.base.block]
+        seen: set[Key] = set()
+        for outcome in usual:
+            for fault in outcome.faults:
+                if fault.severity == "note" and _key(fault) not in seen:
+                    seen.add(_key(fault))
+                    if fault.id != "barrier-idle" or _is_idle(fault, usual):
+                        yield self.finding(fault, outcome.case)
+
+    def shrunk(self, outcomes: list[Outcome]) -> Iterator[Finding]:
+        """Yield each error and warning with its smallest launch."""
+        showing: dict[Key, list[Choice]] = {}
+        for choice, outcome in zip(self.plan.choices, outcomes, strict=True):
+            for key in {_key(one): None for one in outcome.faults if one.severity != "note"}:
+                showing.setdefault(key, []).append(choice)
+        told: set[Key] = set()
+        for key, choices in showing.items():
+            for cause in self.causes(key, sorted(choices, key=self.distance)):
+                # What a block of another size does is told once a kind of fault.
+                threads = cause.get("threads", "same")
+                once = (key[0], threads) if threads != "same" else (key[0], (key[1], str(cause)))
+                if once not in told:
+                    told.add(once)
+                    yield self.smallest(key, cause)
+
+    def causes(self, key: Key, choices: list[Choice]) -> list[Choice]:
+        """Return what a fault needs: the simplest choice, or each that leads to a wrong result."""
+        found: list[Choice] = []
+        for choice in choices:
+            if not any(self.explains(one, choice) for one in found):
+                found.append(self.simplified(key, choice))
+                if key[0] != "wrong-result":
+                    break
+        return found
+
+    def distance(self, choice: Choice) -> tuple[bool, int]:
+        """Return how far a choice is from the base; other threads are farther than all else."""
+        changed = [name for name, values in self.plan.factors.items() if choice[name] != values[0]]
+        return "threads" in changed, len(changed)
+
+    def explains(self, cause: Choice, choice: Choice) -> bool:
+        """Say whether a choice has all that a fault was found to need."""
+        return all(
+            value in (self.plan.factors[name][0], choice[name])
+            or value in self.plan.simpler(name, choice[name])
+            for name, value in cause.items()
+        )
+
+    def simplified(self, key: Key, choice: Choice) -> Choice:
+        """Return the choice with every value made as simple as the fault allows."""
+        for name in reversed(list(self.plan.factors)):
+            for value in self.plan.simpler(name, choice[name]):
+                trial = {**choice, name: value}
+                if self.shown(key, self.plan.case(trial)) is not None:
+                    choice = trial
+                    break
+        return choice
+
+    def smallest(self, key: Key, choice: Choice) -> Finding:
+        """Return the fault in as few rows and columns as show it without showing another."""
+        case = self.plan.case(choice)
+        fault = self.shown(key, case)
+        assert fault is not None
+        for name, size in self.sizes(choice):
+            if 0 < size < getattr(case, name):
+                trial = _sized(case, name, size)
+                found = self.shown(key, trial)
+                if found is not None and self.ids(trial) <= self.ids(case):
+                    fault, case = found, trial
+        return self.finding(fault, case)
+
+    def sizes(self, choice: Choice) -> list[tuple[str, int]]:
+        """Return numbers of rows and columns to try."""
+        rows = [("rows", 1), ("rows", 2)]
+        if "vocab" not in choice:
+            return rows
+        tile = self.plan.tile(choice)
+        # Where whole tiles show a fault, a tail would only bring faults of its own.
+        whole = choice["vocab"] == self.plan.factors["vocab"][0]
+        columns = (tile, 2 * tile) if whole else (1, 2, tile - 1, tile + 1, 2 * tile + 1)
+        return rows + [("vocab", size) for size in columns]
+
+    def ids(self, case: Case) -> set[str]:
+        return {fault.id for fault in self.outcome(case).faults if fault.severity != "note"}
+
+    def shown(self, key: Key, case: Case) -> Fault | None:
+        faults = self.outcome(case).faults
+        return next((one for one in faults if _key(one) == key and one.severity != "note"), None)
+
+
+def _sized(case: Case, name: str, size: int) -> Case:
+    return replace(case, rows=size) if name == "rows" else replace(case, vocab=size)
+
+
+def _is_idle(fault: Fault, outcomes: list[Outcome]) -> bool:
+    """Say whether a barrier orders nothing in every launch that passes it."""
+    return all(
+        any(_key(one) == _key(fault) for one in outcome.faults)
+        for outcome in outcomes
+        if fault.line in outcome.barriers
+    )
+
+
+__all__ = ["Finding", "Outcome", "Plan", "Probe", "Subject", "launched", "plan", "probe"]

@@ -1,0 +1,98 @@
+"""A kernel that is launched again and again, under many macros: each set of them is read once.
+
+Knows sources and the catalogue; knows no fault.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from oneread.source.catalogue import KernelEntry, read_catalogue
+from oneread.trace.case import Case, Extent
+from oneread.trace.errors import UsageError
+from oneread.trace.gallery import case_of
+from oneread.trace.running import Run
+from oneread.trace.sources import Source, read_source
+
+
+class Subject:
+    """A kernel, and how it is called on the command line.
+
+    Parameters
+    ----------
+    source : str or Path
+        A text, or the name of a file that holds it.
+    kernel : str, optional
+        Name of the kernel; may be left out where there is one.
+    folders : iterable of Path
+        Where ``#include "file"`` is looked for.
+    entry : KernelEntry, optional
+        What the catalogue says, if it is a kernel of the gallery.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        kernel: str | None = None,
+        folders: Iterable[Path] = (),
+        entry: KernelEntry | None = None,
+    ) -> None:
+        self.name, self.text = read_source(source)
+        self.called = entry.key if entry else str(source) if self.name != "<text>" else "FILE"
+        self.kernel, self.folders, self.entry = kernel, tuple(folders), entry
+        self._sources: dict[tuple[tuple[str, str], ...], Source] = {}
+
+    @classmethod
+    def of_gallery(cls, key: str) -> Subject:
+        """Return a kernel of the gallery by its key."""
+        catalogue = read_catalogue()
+        if key not in catalogue.kernels:
+            raise UsageError(f"{key!r} is no kernel of the gallery: {', '.join(catalogue.kernels)}")
+        return cls(catalogue.path(key), entry=catalogue.kernels[key])
+
+    def with_text(self, text: str) -> Subject:
+        """Return the same kernel with another text."""
+        other = Subject(f"{text}\n" if "\n" not in text else text, self.kernel, self.folders)
+        other.name, other.called, other.entry = self.name, self.called, self.entry
+        return other
+
+    def complete(self, case: Case) -> Case:
+        """Return the launch with what the catalogue says of it."""
+        return case if self.entry is None else case_of(self.entry, case)
+
+    def source(self, case: Case) -> Source:
+        """Return the text as it is read with the macros of a launch."""
+        key = tuple(sorted(case.defines.items()))
+        if key not in self._sources:
+            self._sources[key] = Source(
+                self.text, self.kernel, case.defines, self.folders, self.name
+            )
+        return self._sources[key]
+
+    def launch(self, case: Case) -> Run:
+        """Run the kernel once."""
+        case = self.complete(case)
+        return self.source(case).launch(case)
+
+    def command(self, case: Case) -> str:
+        """Return the command line that makes a launch."""
+        plain = Case()
+        words = ["oneread", "trace", self.called]
+        words += ["--kernel", self.kernel] if self.kernel else []
+        for folder in self.folders:
+            words += ["-I", str(folder)]
+        for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
+            value = getattr(case, name)
+            if value != getattr(plain, name):
+                words += [f"--{name.replace('_', '-')}", _extent(value)]
+        for macro, text in case.defines.items():
+            words += ["--define", f"{macro}={text}"]
+        for parameter, said in case.arguments.items():
+            words += ["--arg", f"{parameter}={said}"]
+        return shlex.join(words)
+
+
+def _extent(value: Extent) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,264 @@
+"""`oneread trace`: what it shows, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from oneread.cli.main import app
+from oneread.source.catalogue import read_catalogue
+from oneread.trace.inputs import make
+
+TWICE = """__global__ void twice(const float* x, float* y, int vocab) {
+    for (int i = threadIdx.x; i < vocab; i += blockDim.x)
+        y[blockIdx.x * vocab + i] = x[blockIdx.x * vocab + i] * x[blockIdx.x * vocab + i];
+}
+__global__ void once(const float* x, float* y, int vocab) { y[threadIdx.x] = x[threadIdx.x]; }
+int main() { twice<<<1, 32>>>(0, 0, 0); }
+"""
+
+
+def trace(*words: str, status: int = 0) -> str:
+    result = CliRunner().invoke(app, ["trace", *words])
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def error(*words: str) -> str:
+    result = CliRunner().invoke(app, ["trace", *words])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return result.stderr
+
+
+def row(shown: str, head: str) -> list[str]:
+    (line,) = [line for line in shown.splitlines() if line.startswith(head)]
+    return line.removeprefix(head).split()
+
+
+# ---- what is shown
+
+
+def test_kernel_is_shown_with_counts_at_its_lines() -> None:
+    shown = trace("safe_softmax_tiled")
+    lines = [line for line in shown.splitlines() if "y_row[i] = expf(x_row[i] - m) / d;" in line]
+    assert lines[0].split()[:3] == ["54", "1,024", "1,024"]
+    barriers = [line.split() for line in shown.splitlines() if line.split()[:1] == ["33"]]
+    assert barriers[0][1] == "20"
+
+
+def test_kernels_stand_side_by_side() -> None:
+    shown = trace("safe_softmax_tiled", "online_softmax_tiled", "online_softmax_lane")
+    assert row(shown, "passes over x") == ["3", "2", "2"]
+    assert row(shown, "reads an element of x") == ["3", "2", "2"]
+    assert row(shown, "writes an element of y") == ["1", "1", "1"]
+    assert row(shown, "barriers of blocks")[::2] == ["56", "24"]
+    assert max(map(len, shown.splitlines()[4:18])) <= 100
+
+
+def test_three_numbers_of_bytes_have_names_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "twice.cu"
+    file.write_text(TWICE)
+    shown = trace(str(file), "--kernel", "twice", "--cache-kb", "0.25", "--resident-blocks", "1")
+    assert row(shown, "bytes the source asks for") == ["12,288"]
+    assert row(shown, "bytes after register reuse") == ["8,192"]
+    assert row(shown, "DRAM bytes (model, 0.25 kB)") == ["8,192"]
+    assert "left out: host function main (line 6)" in shown
+
+
+def test_elements_that_differ_are_a_range() -> None:
+    shown = trace("online_softmax_tiled_racy", "--vocab", "250", status=1)
+    assert row(shown, "reads an element of x") == ["2-3"]
+
+
+def test_race_is_shown_with_lines_threads_repair_and_commands() -> None:
+    shown = trace("online_softmax_tiled_racy", "--define", "TILE=64", status=1)
+    assert "thread 0 writes it in line 48, thread 32 reads it in line 46" in shown
+    assert "repair: after the statement in line 46, insert  __syncthreads();" in shown
+    marks = {line.split()[0] for line in shown.splitlines() if " E1" in line}
+    assert marks == {"46", "48"}
+    for option in ("--fix", "--probe"):
+        assert f"oneread trace online_softmax_tiled_racy --define TILE=64 {option}\n" in shown
+
+
+def test_sequence_has_a_column_a_launch() -> None:
+    shown = trace("online_parallel")
+    assert row(shown, "faults") == ["none", "none"]
+    assert row(shown, "writes an element of y") == ["1"]
+
+
+def test_order_of_warps_that_matters_is_an_error() -> None:
+    shown = trace("online_softmax_tiled_racy", "-D", "TILE=64", "--schedule", "all", status=1)
+    assert "result depends on the order of warps" in shown
+    assert "order-dependent" not in trace("online_softmax_lane", "--schedule", "all")
+
+
+def test_expression_is_followed() -> None:
+    shown = trace("online_softmax_tiled", "--rows", "1", "--watch", "d_row * 2")
+    (line,) = [line for line in shown.splitlines() if line.startswith("d_row * 2, ")]
+    x = np.array(make("normal", 1, 256))
+    assert float(line.split()[-1]) == pytest.approx(2 * np.exp(x - x.max()).sum(), rel=1e-4)
+
+
+def test_output_of_a_pipe_has_no_colour() -> None:
+    assert "\x1b" not in trace("zoo_missing_syncwarp")
+
+
+def test_every_key_is_listed() -> None:
+    listed = {line.split()[0] for line in trace("--list").splitlines() if line.startswith("  ")}
+    catalogue = read_catalogue()
+    assert listed == {*catalogue.kernels, *catalogue.sequences}
+
+
+# ---- files
+
+
+def test_json_is_of_the_schema_and_holds_no_events() -> None:
+    told = json.loads(trace("safe_softmax", "relu", "--json"))
+    assert [run["kernel"] for run in told["runs"]] == ["safe_softmax", "relu"]
+    assert all(run["recording"] is None for run in told["runs"])
+
+
+def test_trace_file_holds_the_events(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    trace("safe_softmax", "--out", str(out))
+    (run,) = json.loads(out.read_text())["runs"]
+    assert run["recording"]["blocks"] == [0, 1, 2, 3]
+    trace("safe_softmax", "--out", str(out), "--record", "1,3")
+    (run,) = json.loads(out.read_text())["runs"]
+    assert run["recording"]["blocks"] == [1, 3]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_file_that_is_reduced_is_told(tmp_path: Path) -> None:
+    words = ["safe_softmax", "--out", str(tmp_path / "run.json"), "--limit", "file_bytes=60000"]
+    result = CliRunner().invoke(app, ["trace", *words])
+    assert result.exit_code == 0
+    assert "of 4 blocks" in result.stderr
+    assert "only the first blocks" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".txt"])
+def test_input_may_be_numbers_of_a_file(tmp_path: Path, suffix: str) -> None:
+    rows = np.random.default_rng(0).normal(0, 3, (2, 48)).astype(np.float32)
+    file = tmp_path / f"x{suffix}"
+    if suffix == ".npy":
+        np.save(file, rows)
+    else:
+        np.savetxt(file, rows)
+    told = json.loads(trace("online_softmax", "--input", str(file), "--json"))["runs"][0]
+    assert (told["launch"]["rows"], told["launch"]["vocab"]) == (2, 48)
+    assert told["result"][0]["wrong"] == 0
+
+
+# ---- many launches
+
+
+def test_probe_gives_a_command_for_each_fault_that_shows_it() -> None:
+    shown = trace("zoo_stray_tail", "--probe", status=1)
+    assert "launches" in shown.splitlines()[0]
+    commands = [line.partition("show:")[2] for line in shown.splitlines() if "show:" in line]
+    assert len(commands) >= 2
+    for command in commands:
+        program, name, *words = shlex.split(command)
+        assert (program, name) == ("oneread", "trace")
+        trace(*words, status=1)
+
+
+def test_fix_shows_the_change_and_a_clean_run() -> None:
+    shown = trace("zoo_reused_scratch", "--fix", status=1)
+    assert any(line.strip("+ ") == "__syncthreads();" for line in shown.splitlines())
+    assert "after:  none, in the same launch" in shown
+
+
+def test_clean_kernel_passes_probe_and_fix() -> None:
+    assert "no known repair helps" in trace("relu", "--fix")
+
+
+# ---- how it ends
+
+
+@pytest.mark.parametrize(("level", "status"), [("error", 0), ("warning", 1), ("note", 1)])
+def test_fail_on_decides_the_status(level: str, status: int) -> None:
+    trace("zoo_missing_syncwarp", "--fail-on", level, status=status)
+
+
+def test_n_is_vocab() -> None:
+    assert "4 rows x 100" in trace("relu", "--n", "100")
+
+
+def test_source_errors_are_shown_as_a_compiler_does(tmp_path: Path) -> None:
+    file = tmp_path / "bad.cu"
+    file.write_text("__global__ void k(float* y) {\n    y[0] = expff(1);\n    z = 2;\n}\n")
+    said = error(str(file)).splitlines()
+    assert said[0] == "bad.cu:2:12: error: call to unknown function 'expff' (did you mean 'expf'?)"
+    assert said[2].strip().startswith("^")
+    assert said[3].startswith("bad.cu:3:5: error: 'z' is not declared")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a file or a key"),
+        (["safe_softmaxx"], "did you mean safe_softmax?"),
+        (["nothing_like_it"], "`oneread trace --list`"),
+        (["missing.cu"], "No such file"),
+        (["relu", "--schedule", "sideways"], "in-order, reverse"),
+        (["relu", "--seed", "3"], "--seed is for"),
+        (["relu", "--define", "=3"], "NAME=VALUE"),
+        (["relu", "--arg", "x"], "NAME=VALUE"),
+        (["relu", "--arg", "q=3"], "no parameter is named 'q'"),
+        (["relu", "--block", "max("], "max("),
+        (["online_softmax_tiled", "--limit", "steps=300"], "(steps)"),
+        (["relu", "--limit", "what=3"], "no 'what'"),
+        (["relu", "--limit", "steps=many"], "whole number"),
+        (["relu", "--input", "odd"], "patterns"),
+        (["relu", "--fail-on", "never"], "error, warning, note"),
+        (["relu", "--record", "0"], "--record needs --out"),
+        (["relu", "--record", "a", "--out", "x"], "numbers of blocks"),
+        (["relu", "fma_f32", "--fix"], "one kernel, not 2"),
+        (["online_parallel", "--probe"], "is a sequence"),
+        (["relu", "--probe", "--json"], "without --probe"),
+    ],
+)
+def test_what_cannot_run_is_one_line_and_status_2(words: list[str], said: str) -> None:
+    shown = error(*words)
+    assert said in shown
+    assert shown.count("\n") == 1
+
+
+def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bytes.cu"
+    file.write_bytes(b"\xff\xfe\x00")
+    assert "no UTF-8 text" in error(str(file))
+
+
+def test_bad_numbers_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    file.write_text("1 2\nthree 4\n")
+    assert "--input" in error("relu", "--input", str(file))
+    np.save(tmp_path / "x.npy", np.zeros((2, 2, 2), np.float32))
+    assert "3 axes" in error("relu", "--input", str(tmp_path / "x.npy"))
+
+
+def test_control_characters_of_a_source_are_not_printed(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(TWICE.replace("int main", "// \x1b[31m\nint main").replace(
+        "        y[", "        /* \x1b[2J */ y["))  # fmt: skip
+    assert "\x1b" not in trace(str(file), "--kernel", "twice")
+
+
+def test_command_loads_no_array_library() -> None:
+    code = "import sys\nfrom oneread.cli.main import app\ntry:\n    app(['trace', 'relu'])\n"
+    code += "except SystemExit:\n    pass\nprint({'numpy', 'torch'} & set(sys.modules))"
+    said: Any = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                               check=True)  # fmt: skip
+    assert said.stdout.splitlines()[-1] == "set()"

@@ -1,0 +1,215 @@
+"""The probe: a pairwise cover of launches, what they find, and the smallest launch for each."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oneread.source.catalogue import read_catalogue
+from oneread.source.errors import SourceError
+from oneread.trace import Case, Limits, Probe, Subject, UsageError, plan, probe
+from oneread.trace.covering import pairwise
+from oneread.trace.planning import INPUTS, SCHEDULES, TILES
+
+KERNELS = read_catalogue().kernels
+
+#: The tail is guarded, but the second reduction has no barrier before it, and nothing holds the
+#: block to TILE threads.
+RACY = """
+__global__ void softmax(const float* x, float* y, int n) {
+    __shared__ float scratch[TILE];
+    const int lane = threadIdx.x;
+    x += (size_t)blockIdx.x * n;
+    y += (size_t)blockIdx.x * n;
+    float m = -INFINITY;
+    for (int i = lane; i < n; i += TILE) m = fmaxf(m, x[i]);
+    scratch[lane] = m;
+    __syncthreads();
+    for (int s = TILE / 2; s > 0; s /= 2) {
+        if (lane < s) scratch[lane] = fmaxf(scratch[lane], scratch[lane + s]);
+        __syncthreads();
+    }
+    m = scratch[0];
+    float d = 0.0f;
+    for (int i = lane; i < n; i += TILE) d += expf(x[i] - m);
+    scratch[lane] = d;
+    __syncthreads();
+    for (int s = TILE / 2; s > 0; s /= 2) {
+        if (lane < s) scratch[lane] += scratch[lane + s];
+        __syncthreads();
+    }
+    for (int i = lane; i < n; i += TILE) y[i] = expf(x[i] - m) / scratch[0];
+}
+"""
+
+
+def commands(found: Probe, identifier: str) -> list[str]:
+    return [one.command for one in found.findings if one.fault.id == identifier]
+
+
+# ---- the cover
+
+
+@given(st.lists(st.integers(1, 6), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_cover_has_every_two_values_together(sizes: list[int]) -> None:
+    factors = {f"f{place}": range(size) for place, size in enumerate(sizes)}
+    choices = pairwise(factors)
+    assert all(list(choice) == list(factors) for choice in choices)
+    for one, other in itertools.combinations(factors, 2):
+        wanted = set(itertools.product(factors[one], factors[other]))
+        assert {(choice[one], choice[other]) for choice in choices} == wanted
+    for name, values in factors.items():
+        assert {choice[name] for choice in choices} == set(values)
+
+
+def test_cover_starts_at_the_base_and_is_small() -> None:
+    factors = {"tile": TILES, "input": INPUTS, "schedule": SCHEDULES, "threads": (0, 1, 2)}
+    choices = pairwise(factors)
+    assert choices[0] == {name: values[0] for name, values in factors.items()}
+    assert len(choices) <= 28
+    assert choices == pairwise(factors)
+
+
+# ---- the plan
+
+
+def test_plan_starts_at_the_launch_that_was_asked_for() -> None:
+    case = Case(vocab=100, input="ramp", schedule="reverse", defines={"TILE": "16"})
+    first = plan(Subject.of_gallery("online_softmax"), case).launches[0]
+    assert (first.vocab, first.input, first.schedule) == (100, "ramp", "reverse")
+    assert first.defines == {"TILE": "16"}
+
+
+def test_tile_that_the_source_defines_nowhere_is_given() -> None:
+    made = plan(Subject(RACY))
+    assert made.launches[0].defines == {"TILE": "32"}
+    assert {case.defines["TILE"] for case in made.launches} == {"32", "64", "128", "48"}
+
+
+def test_one_less_than_the_tile_is_that_of_the_same_launch() -> None:
+    cases = plan(Subject(RACY)).launches
+    lengths = {(case.defines["TILE"], case.vocab) for case in cases}
+    assert {("32", 31), ("64", 63), ("128", 127), ("48", 47)} <= lengths
+
+
+@pytest.mark.parametrize(
+    ("key", "absent"),
+    [
+        ("zoo_stray_tail", {"tile", "threads", "k"}),
+        ("online_softmax", {"threads", "k"}),
+        ("top_k", {"threads"}),
+    ],
+)
+def test_what_a_kernel_lacks_is_left_out(key: str, absent: set[str]) -> None:
+    known = {"tile", "vocab", "input", "threads", "k", "schedule"}
+    assert set(plan(Subject.of_gallery(key)).factors) == known - absent
+
+
+def test_what_the_caller_settles_is_left_alone() -> None:
+    settled = plan(Subject(RACY), Case(block=32, data={"x": [0.0] * 768}, rows=3))
+    assert set(settled.factors) == {"schedule"}
+    follows = plan(Subject(RACY), Case(block="TILE"))
+    assert set(follows.factors) == {"tile", "vocab", "input", "schedule"}
+
+
+def test_text_that_cannot_be_read_is_the_callers_error() -> None:
+    with pytest.raises(SourceError, match="expff"):
+        probe(Subject(RACY.replace("expf(", "expff(")))
+
+
+def test_launch_that_is_impossible_is_the_callers_error() -> None:
+    with pytest.raises(UsageError, match="no parameter"):
+        probe(Subject(RACY), Case(arguments={"z": "1"}))
+
+
+# ---- findings
+
+
+@pytest.mark.parametrize("key", [key for key, entry in KERNELS.items() if not entry.mended])
+def test_correct_kernel_of_the_gallery_is_clean(key: str) -> None:
+    found = probe(Subject.of_gallery(key))
+    assert [one.command for one in found.findings if one.fault.severity != "note"] == []
+    assert not found.stopped
+    # A static_assert refuses 48; that is no fault.
+    asserts = "power of two" in Subject.of_gallery(key).text
+    assert {one.case.defines.get("TILE") for one in found.refused} == ({"48"} if asserts else set())
+
+
+@pytest.mark.parametrize("key", [key for key, entry in KERNELS.items() if entry.mended])
+def test_kernel_with_a_fault_shows_what_the_catalogue_lists(key: str) -> None:
+    entry = KERNELS[key]
+    found = {one.fault.id for one in probe(Subject.of_gallery(key)).findings}
+    # A block of another size than the catalogue says, and numbers near -FLT_MAX, are not probed.
+    assert found >= {fault.id for fault in entry.faults if not fault.block}
+
+
+@pytest.fixture(scope="module")
+def racy() -> Probe:
+    return probe(Subject(RACY))
+
+
+def test_race_is_shrunk_to_two_warps_one_row_and_one_tile(racy: Probe) -> None:
+    (race,) = [one for one in racy.findings if one.fault.id == "race-warps" and not one.case.block]
+    assert race.command == "oneread trace FILE --rows 1 --vocab 64 --define TILE=64"
+
+
+def test_number_that_is_no_power_of_two_is_a_cause_of_its_own(racy: Probe) -> None:
+    wrong = [one.case.defines["TILE"] for one in racy.findings if one.fault.id == "wrong-result"]
+    assert "48" in wrong
+    assert "64" in wrong
+
+
+def test_block_of_another_size_is_told_once_a_kind(racy: Probe) -> None:
+    other = [(one.fault.id, one.case.block) for one in racy.findings if one.case.block]
+    assert ("uninitialised", 16) in other
+    assert ("out-of-bounds", 64) in other
+    assert len(other) == len(set(other))
+
+
+def test_every_smallest_launch_shows_its_fault_again(racy: Probe) -> None:
+    for one in racy.findings:
+        run = Subject(RACY).launch(one.case)
+        assert one.fault.id in {fault.id for fault in run.faults}
+
+
+def test_command_line_says_all_that_differs_from_the_usual() -> None:
+    subject = Subject(RACY, "softmax")
+    case = Case(rows=1, block=(8, 4), input="nan", arguments={"x": "rows*vocab:nan"}, k=3)
+    words = shlex.split(subject.command(case))
+    assert words == [
+        *("oneread", "trace", "FILE", "--kernel", "softmax", "--rows", "1", "--k", "3"),
+        *("--block", "8,4", "--input", "nan", "--arg", "x=rows*vocab:nan"),
+    ]
+
+
+def test_launch_that_meets_a_limit_is_told_apart() -> None:
+    endless = RACY.replace("float d = 0.0f;", "float d = 0.0f; while (n == 250) d += 1;")
+    found = probe(Subject(endless), Case(limits=Limits(steps=20_000)))
+    assert {one.case.vocab for one in found.stopped} == {250}
+    assert all("steps" in one.stopped for one in found.stopped)
+
+
+def test_barrier_is_idle_only_if_no_launch_needs_it() -> None:
+    head = "__global__ void k(const float* x, float* y, int n) { __shared__ float a[64];\n"
+    one = "a[threadIdx.x] = x[threadIdx.x];\n__syncthreads();\n"
+    two = "y[threadIdx.x] = a[n > 200 ? threadIdx.x : 0];\n}\n"
+    case: dict[str, Any] = {"rows": 1, "block": 32, "truth": {}}
+    needed = probe(Subject(head + one + two), Case(vocab=256, **case))
+    assert commands(needed, "barrier-idle") == []
+    idle = probe(Subject(head + one + two.replace("n > 200 ? threadIdx.x : 0", "threadIdx.x")))
+    assert commands(idle, "barrier-idle")
+
+
+def test_probe_of_a_kernel_with_many_faults_takes_less_than_10_seconds() -> None:
+    start = time.process_time()
+    found = probe(Subject.of_gallery("online_softmax_tiled_racy"))
+    assert time.process_time() - start < 10
+    assert len(found.plan.launches) < 30
+    assert found.worst() == "error"
