@@ -128,13 +128,14 @@ def run_sequence(key: str, case: Case | None = None) -> list[Run]:
     if key not in catalogue.sequences:
         raise UsageError(f"{key!r} is no sequence of the gallery: {', '.join(catalogue.sequences)}")
     sequence = catalogue.sequences[key]
-    shared: dict[str, Sequence[Any]] = {}
+    case = case or Case()
+    shared: dict[str, Sequence[Any]] = dict(case.data)
     runs: list[Run] = []
     for launch in sequence.launches:
         entry = catalogue.kernels[launch.kernel]
         theirs = {one.name: launch.buffers.get(one.name, one.name) for one in entry.buffers}
         data = {name: shared[known] for name, known in theirs.items() if known in shared}
-        one = case_of(entry, replace(case or Case(), data=data))
+        one = case_of(entry, replace(case, data=data))
         run = Source(catalogue.path(launch.kernel), defines=one.defines).launch(one)
         shared |= {theirs[name]: values for name, values in run.outputs.items()}
         runs.append(run)
