@@ -193,9 +193,10 @@ def launch_of(kernel: str, use: str, vocab: int) -> str:
 
 def launches(kernel: str) -> list[tuple[str, int]]:
     """Return those of `LAUNCHES` that differ: some kernels have nothing to define."""
-    return list({launch_of(kernel, *launch): launch for launch in reversed(LAUNCHES)}.values())[
-        ::-1
-    ]
+    found: dict[str, tuple[str, int]] = {}
+    for launch in LAUNCHES:
+        found.setdefault(launch_of(kernel, *launch), launch)
+    return list(found.values())
 
 
 def same(record: Record, fault: Fault) -> bool:
