@@ -13,8 +13,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import gallery_beside as beside
+
 from oneread.bench.gallery import entries, tables
-from oneread.source.catalogue import ExpectedFault, KernelEntry, gallery_folder
+from oneread.source.catalogue import ExpectedFault, KernelEntry
+from oneread.source.measured import measured_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = tuple(
@@ -123,7 +126,8 @@ PARTS: dict[str, Callable[[str], str]] = {
     "faults": table_of_faults,
     "proof": proof,
     "fix": fix,
-    "measured": lambda name: tables.part(name, gallery_folder() / "measured"),
+    "measured": lambda name: tables.part(name, measured_folder()),
+    "beside": lambda name: beside.PARTS[name](name),
 }
 
 

@@ -99,14 +99,14 @@ def outputs() -> Iterator[Record]:
 
 
 def soak() -> Iterator[Record]:
-    """Yield whether races show in many rows, compiled as usual."""
+    """Yield whether races show in many rows, compiled in two ways."""
     x, y = measure.soak_input(measure.SOAK_ROWS)
-    runner = Runner(Gpu())
-    for key in RACES:
-        for tile in measure.SOAK_TILES:
-            yield measure.soak(runner, key, tile, x, y, launches=3)
-    for key in WARP_RACES:
-        yield measure.soak(runner, key, 32, x, y, launches=3)
+    for runner in (Runner(Gpu(), STRICT), Runner(Gpu())):
+        for key in RACES:
+            for tile in measure.SOAK_TILES:
+                yield measure.soak(runner, key, tile, x, y, launches=3)
+        for key in WARP_RACES:
+            yield measure.soak(runner, key, 32, x, y, launches=3)
 
 
 def timing() -> Iterator[Record]:
@@ -155,9 +155,9 @@ def far(key: str) -> Iterator[Record]:
     yield record | {"status": "ok" if right else "faulty", "max_ulp": verdict.max_ulp}
 
 
-def launch() -> Iterator[Record]:
-    """Launch each kernel once at small shapes: the program that NVIDIA's tools watch."""
-    runner = Runner(Gpu(), STRICT)
+def launch(rolled: bool = False) -> Iterator[Record]:
+    """Launch each kernel at small shapes: the program that NVIDIA's tools watch."""
+    runner = Runner(Gpu(), STRICT, rolled=rolled)
     for key in sorted(entries.catalogue().kernels, key=lambda key: key in DANGEROUS):
         for use, vocab in (("trace", 256), ("trace", 250), ("bench", 256)):
             plan = entries.plan(key, Problem(4, vocab), entries.defines(key, use))
@@ -181,6 +181,7 @@ STAGES: dict[str, Callable[[], Iterator[Record]]] = {
     "far-fixed": lambda: far("zoo_row_offset_fixed"),
     "far": lambda: far("zoo_row_offset"),
     "launch": launch,
+    "launch-rolled": lambda: launch(rolled=True),
 }
 
 #: Seconds after which a stage is given up; NVIDIA's tools come after "timing".
@@ -188,7 +189,7 @@ LIMITS = {
     "facts": 60,
     "check": 120,
     "outputs": 60,
-    "soak": 120,
+    "soak": 180,
     "timing": 120,
     "dangerous": 30,
     "far-fixed": 60,
@@ -239,16 +240,19 @@ def all_records(out: Path, deadline: float) -> Iterator[Record]:
 
 
 def watched(out: Path, left: Callable[[], float]) -> Iterator[Record]:
-    """Yield what NVIDIA's tools say of the stage ``launch``."""
+    """Yield what NVIDIA's tools say of the stage ``launch``, and ncu of rolled loops as well."""
     names = list(entries.catalogue().kernels)
     for checker in nvidia.CHECKERS:
         limit = min(TOOL_LIMIT, left())
         records, log = nvidia.sanitized(checker, command("launch"), names, limit)
         (out / f"{checker}.log").write_text(log[-2_000_000:], encoding="utf-8")
         yield from records
-    records, log = nvidia.profiled(command("launch"), min(TOOL_LIMIT, left()))
-    (out / "ncu.log").write_text(log[-2_000_000:], encoding="utf-8")
-    yield from records
+    for stage in ("launch", "launch-rolled"):
+        records, log = nvidia.profiled(command(stage), min(TOOL_LIMIT, left()))
+        (out / f"ncu-{stage}.log").write_text(log[-2_000_000:], encoding="utf-8")
+        for record in records:
+            loops = {"rolled": stage == "launch-rolled"} if record["record"] == "ncu" else {}
+            yield record | loops
 
 
 def as_json(record: Record) -> str:
@@ -293,12 +297,14 @@ def main() -> int:
         (options.out / "gallery.jsonl").open("w", encoding="utf-8") as records,
         (options.out / "outputs.jsonl").open("w", encoding="utf-8") as results,
     ):
-        for record in all_records(options.out, deadline):
-            if record["record"] == "header":
+        for record in measure.shared(all_records(options.out, deadline)):
+            kind = record["record"]
+            if kind == "header":
                 record["commit"] = options.commit
-            file = results if record["record"] == "outputs" else records
-            file.write(as_json(record) + "\n")
-            file.flush()
+            files = {"header": (records, results), "array": (results,), "outputs": (results,)}
+            for file in files.get(kind, (records,)):
+                file.write(as_json(record) + "\n")
+                file.flush()
             show(record)
             wrong += record.get("status") == "wrong"
     print(f"{wrong} wrong")

@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from oneread.bench.gallery import tables
-from oneread.source.catalogue import gallery_folder
+from oneread.source.measured import SCHEMA
 
-HEADER = {"record": "header", "schema": tables.SCHEMA, "device": "a GPU", "commit": "abc"}
+HEADER = {"record": "header", "schema": SCHEMA, "device": "a GPU", "commit": "abc"}
 CHECK = {"record": "check", "entry": "relu", "buffer": "y", "vocab": 250, "max_ulp": 0.5}
 TIMING = {
     "record": "timing", "entry": "relu", "shape": "cached", "rows": 8, "vocab": 16,
@@ -47,26 +45,18 @@ def test_what_did_not_run_is_a_fact() -> None:
     ]
 
 
-def test_messages_of_the_sanitizer_stand_beside_our_faults() -> None:
-    said = {
-        "record": "sanitizer", "tool": "racecheck", "kernel": "zoo_reused_scratch",
-        "severity": "error", "message": "Race", "lines": [33, 37], "count": 1,
+def test_soaks_of_a_kernel_share_a_row() -> None:
+    record = {
+        "record": "soak", "entry": "relu", "defines": {"TILE": 64}, "rows": 8, "vocab": 16,
+        "options": [], "wrong_rows": [0, 1],
     }  # fmt: skip
-    (row,) = [line for line in table("sanitizer", said) if "`zoo_reused_scratch`" in line]
-    assert "racecheck error, line 33, 37: Race | `race-warps`, `wrong-result`" in row
-    assert not [line for line in table("sanitizer", said) if "`zoo_reused_scratch_fixed`" in line]
-
-
-def test_first_launch_is_counted() -> None:
-    record = {"record": "ncu", "kernel": "relu", "global_load_requests": 32} | dict.fromkeys(
-        (
-            "global_load_sectors", "global_store_requests", "global_store_sectors",
-            "shared_load_wavefronts", "shared_store_wavefronts",
-        ),
-        0,
-    )  # fmt: skip
-    rows = table("counts", record, record | {"global_load_requests": 99})
-    assert rows[2:] == ["| `relu` | 32 | 0 | 0 | 0 | 0 | 0 |"]
+    strict = record | {"options": ["-fmad=false"], "wrong_rows": [2, 0]}
+    assert table("soaks", record, strict, record | {"entry": "other"}) == [
+        "| kernel | TILE | shape | as usual | `-fmad=false` |",
+        "|---|---|---|---|---|",
+        "| `relu` | 64 | 8 x 16 | 0, 1 | 2, 0 |",
+        "| `other` | 64 | 8 x 16 | 0, 1 | - |",
+    ]
 
 
 def test_newest_file_is_shown(tmp_path: Path) -> None:
@@ -75,17 +65,3 @@ def test_newest_file_is_shown(tmp_path: Path) -> None:
         line = json.dumps(HEADER | {"device": device})
         (tmp_path / f"gallery-{day}-h200.jsonl").write_text(f"{line}\n", encoding="utf-8")
     assert "- device: new" in tables.part("facts", tmp_path)
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"record": "check"}', '{"record": "header"}'])
-def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "gallery-x.jsonl"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(tables.RecordsError, match=r"gallery-x\.jsonl"):
-        tables.load(path)
-
-
-def test_no_committed_run_has_a_kernel_that_is_wrong() -> None:
-    for path in (gallery_folder() / "measured").glob("gallery-*.jsonl"):
-        wrong = [record for record in tables.load(path) if record.get("status") == "wrong"]
-        assert wrong == [], path.name

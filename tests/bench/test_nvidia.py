@@ -12,7 +12,7 @@ NAMES = ("zoo_stray_tail", "zoo_stray_tail_fixed", "zoo_reused_scratch", "zoo_ba
 
 MEMCHECK = """\
 ========= COMPUTE-SANITIZER
-{"record": "launched", "entry": "zoo_stray_tail_fixed"}
+{"record": "launched", "entry": "zoo_stray_tail_fixed", "use": "trace", "vocab": 256}
 ========= Invalid __global__ read of size 4 bytes
 =========     at zoo_stray_tail+0x1b0 in zoo_stray_tail.cu:33
 =========     by thread (26,0,0) in block (3,0,0)
@@ -24,6 +24,7 @@ MEMCHECK = """\
 =========     by thread (27,0,0) in block (3,0,0)
 =========     Access at 0x7f2a0a000fa4 is out of bounds
 =========
+{"record": "launched", "entry": "zoo_stray_tail", "use": "trace", "vocab": 250}
 ========= ERROR SUMMARY: 2 errors
 """
 
@@ -57,6 +58,17 @@ def test_messages_are_counted_and_name_kernel_and_lines() -> None:
     assert (record["lines"], record["count"], record["severity"]) == ([33], 2, "error")
 
 
+def test_message_belongs_to_the_launch_that_is_printed_behind_it() -> None:
+    (record,) = nvidia.messages("memcheck", MEMCHECK, NAMES)
+    assert (record["use"], record["vocab"]) == ("trace", 250)
+
+
+def test_message_of_a_launch_that_did_not_end_belongs_to_none() -> None:
+    cut = MEMCHECK.partition('{"record": "launched", "entry": "zoo_stray_tail",')[0]
+    (record,) = nvidia.messages("memcheck", cut, NAMES)
+    assert "use" not in record
+
+
 def test_severity_is_the_tools_own() -> None:
     records = nvidia.messages("racecheck", RACECHECK, NAMES)
     assert [(r["severity"], r["lines"]) for r in records] == [
@@ -76,6 +88,18 @@ def test_counts_of_each_launch() -> None:
     assert first["dram_read_bytes"] == 4096
     assert first["shared_load_wavefronts"] is None
     assert (second["kernel"], second["dram_read_bytes"]) == ("top_k", None)
+
+
+def test_counts_are_of_the_launches_that_were_printed() -> None:
+    printed = [
+        f'{{"record": "launched", "entry": "{kernel}", "use": "bench", "vocab": {vocab}}}'
+        for kernel, vocab in (("relu", 256), ("top_k", 250))
+    ]
+    found = nvidia.launched(nvidia.counts(NCU), "\n".join(printed))
+    assert [(r["kernel"], r["use"], r["vocab"]) for r in found] == [
+        ("relu", "bench", 256), ("top_k", "bench", 250),
+    ]  # fmt: skip
+    assert nvidia.launched(nvidia.counts(NCU), printed[0]) == []
 
 
 def test_missing_tool_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# Tools import each other by name, as where they are run; what is installed goes first.
+sys.path.append(str(ROOT / "tools"))
 
 
 @pytest.fixture(scope="session")

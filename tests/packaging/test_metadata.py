@@ -66,6 +66,15 @@ def test_types_are_installed(name: str) -> None:
     assert Path(oneread.__file__).parent.joinpath(name).exists()
 
 
+def test_gallery_is_installed_with_its_records() -> None:
+    there = Path(oneread.__file__).parent / "kernels/gallery"
+    here = ROOT / "src/oneread/kernels/gallery"
+    for pattern in ("*.cu", "gallery.toml", "measured/gallery-*.jsonl", "measured/outputs-*.jsonl"):
+        ours = {path.name: path.read_bytes() for path in here.glob(pattern)}
+        assert ours, pattern
+        assert {path.name: path.read_bytes() for path in there.glob(pattern)} == ours
+
+
 def test_sources_of_the_kernels_are_not_installed() -> None:
     assert list(Path(oneread.__file__).parent.rglob("*.[ch]pp")) == []
 

@@ -94,6 +94,14 @@ def test_sequence_is_clean_and_right(key: str, vocab: int) -> None:
     assert runs[-1].result
 
 
+def test_sequence_takes_the_numbers_that_it_is_given() -> None:
+    x = [float(place % 7) for place in range(4 * 32)]
+    runs = run_sequence("safe_unfused", Case(vocab=32, data={"x": x}))
+    assert runs[0].inputs["x"] == x
+    assert runs[1].inputs["x"] == runs[0].outputs["y"]
+    assert runs[1].outputs["indices"][:2] == [6, 13]
+
+
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

@@ -137,13 +137,14 @@ def launch_sequence(key: str, case: Case | None = None) -> list[Launched]:
     catalogue = read_catalogue()
     if key not in catalogue.sequences:
         raise UsageError(f"{key!r} is no sequence of the gallery: {', '.join(catalogue.sequences)}")
-    shared: dict[str, Sequence[Any]] = {}
+    case = case or Case()
+    shared: dict[str, Sequence[Any]] = dict(case.data)
     launches: list[Launched] = []
     for launch in catalogue.sequences[key].launches:
         entry = catalogue.kernels[launch.kernel]
         theirs = {one.name: launch.buffers.get(one.name, one.name) for one in entry.buffers}
         data = {name: shared[known] for name, known in theirs.items() if known in shared}
-        one = launch_kernel(launch.kernel, replace(case or Case(), data=data))
+        one = launch_kernel(launch.kernel, replace(case, data=data))
         shared |= {theirs[name]: values for name, values in one.run.outputs.items()}
         launches.append(one._replace(name=key))
     return launches

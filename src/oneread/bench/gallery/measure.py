@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -94,10 +94,11 @@ def _verdicts(
 
 
 def outputs(runner: Runner, key: str, rows: int, vocab: int) -> Record:
-    """Return what the outputs hold for normal logits, as base64 of their little-endian bytes."""
+    """Return what the buffers hold for normal logits, before and after."""
     macros = entries.defines(key, "trace")
     plan = entries.plan(key, Problem(rows, vocab), macros)
-    with runner.loaded(plan, truth.inputs(plan, "normal")) as loaded:
+    given = truth.inputs(plan, "normal")
+    with runner.loaded(plan, given) as loaded:
         got = runner.run(loaded)
     return {
         "record": "outputs",
@@ -107,8 +108,33 @@ def outputs(runner: Runner, key: str, rows: int, vocab: int) -> Record:
         "vocab": vocab,
         "k": plan.problem.k,
         "family": "normal",
-        "outputs": {n: base64.b64encode(a.tobytes()).decode() for n, a in got.items()},
+        "inputs": {name: _packed(a) for name, a in given.items()},
+        "outputs": {name: _packed(a) for name, a in got.items()},
     }
+
+
+def _packed(a: NDArray[Any]) -> list[str]:
+    """Return the type of an array, and base64 of its little-endian bytes."""
+    data = a.astype(a.dtype.newbyteorder("<")).tobytes()
+    return [a.dtype.name, base64.b64encode(data).decode()]
+
+
+def shared(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield records with each array once: many kernels give the same bits.
+
+    An ``array`` comes before the first of the ``outputs`` that name it by its number.
+    """
+    numbers: dict[tuple[str, ...], int] = {}
+    for record in records:
+        named = dict(record)
+        for field in ("inputs", "outputs"):
+            for name, packed in record.get(field, {}).items():
+                kind, data = packed
+                if (kind, data) not in numbers:
+                    numbers[kind, data] = number = len(numbers)
+                    yield {"record": "array", "number": number, "type": kind, "data": data}
+                named[field] = named[field] | {name: numbers[kind, data]}
+        yield named
 
 
 def soak_input(rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -137,6 +163,7 @@ def soak(
         "record": "soak",
         "entry": key,
         "defines": macros,
+        "options": list(runner.options),
         "rows": x.shape[0],
         "vocab": x.shape[1],
         "launches": launches,

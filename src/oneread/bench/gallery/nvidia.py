@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ _HOMES: Final = (Path("/usr/local/cuda/bin"), Path("/opt/nvidia/nsight-compute")
 _MESSAGE = re.compile(r"^========= (?=\S)(.*)$")
 _DETAIL = re.compile(r"^=========\s*(.*)$")
 _LINE = re.compile(r"\.cu:(\d+)")
+_LAUNCHED = re.compile(r'^\{"record": "launched".*\}$')
 _SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 _NOISE = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Target")
 
@@ -84,7 +86,34 @@ def sanitized(
 
 
 def messages(checker: str, text: str, names: Sequence[str]) -> list[Record]:
-    """Return what compute-sanitizer said, each message once with its count."""
+    """Return what compute-sanitizer said of each launch, each message once with its count.
+
+    The program prints a record ``launched`` after each launch; what was said before belongs to it.
+    """
+    return [
+        {**record, **launch}
+        for said, launch in _launches(text)
+        for record in _messages(checker, said, names)
+    ]
+
+
+def _launches(text: str) -> Iterator[tuple[str, Record]]:
+    """Yield what was said until each launch was over, and its use and length; then the rest."""
+    said: list[str] = []
+    for line in text.splitlines():
+        if _LAUNCHED.match(line):
+            yield "\n".join(said), _launch(json.loads(line))
+            said = []
+        else:
+            said.append(line)
+    yield "\n".join(said), {}
+
+
+def _launch(record: Record) -> Record:
+    return {name: record[name] for name in ("use", "vocab")}
+
+
+def _messages(checker: str, text: str, names: Sequence[str]) -> list[Record]:
     found: dict[tuple[Any, ...], Record] = {}
     for block in _blocks(text):
         title = re.sub(r"0x[0-9a-f]+|\d+", "#", block[0]).strip()
@@ -133,8 +162,19 @@ def profiled(program: Sequence[str], timeout_s: float) -> tuple[list[Record], st
     options = ["--metrics", ",".join(METRICS), "--clock-control", "none", "--csv", "--page", "raw"]
     options += ["--print-units", "base", "--target-processes", "all"]
     ran, text = _run([path, *options, *program], timeout_s)
-    launches = counts(text)
+    launches = launched(counts(text), text)
     return [_tool("ncu", ran and bool(launches), _last_words(text)), *launches], text
+
+
+def launched(records: Sequence[Record], text: str) -> list[Record]:
+    """Return the records with the use and length that the program printed of each launch.
+
+    None of them when it printed of other launches: nobody could say which is which.
+    """
+    printed = [json.loads(line) for line in text.splitlines() if _LAUNCHED.match(line)]
+    if [r["kernel"] for r in records] != [one["entry"] for one in printed]:
+        return []
+    return [r | _launch(one) for r, one in zip(records, printed, strict=True)]
 
 
 def counts(text: str) -> list[Record]:

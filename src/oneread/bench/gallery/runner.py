@@ -6,6 +6,7 @@ Knows no truth.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from oneread.runtime.gpu import Gpu, Launch, Memory
 
 #: What outputs hold before a run, so that what is never written is seen.
 POISON = -12345
+
+_FOR = re.compile(r"\bfor \(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,14 @@ class Runner:
         Where.
     options : str
         The compiler's, for example ``-fmad=false``.
+    rolled : bool
+        Whether loops stay as they are written: none is unrolled.
     """
 
-    def __init__(self, gpu: Gpu, *options: str) -> None:
+    def __init__(self, gpu: Gpu, *options: str, rolled: bool = False) -> None:
         self.gpu = gpu
-        self._options = options
+        self._rolled = rolled
+        self.options = options
         self._kernels: dict[tuple[Any, ...], Any] = {}
 
     def kernel(self, step: Step) -> Any:
@@ -52,7 +58,8 @@ class Runner:
         key = (step.kernel, *sorted(step.defines.items()))
         if key not in self._kernels:
             text = entries.source(step.kernel)
-            self._kernels[key] = self.gpu.build(text, step.kernel, step.defines, *self._options)
+            text = _FOR.sub('_Pragma("unroll 1") for (', text) if self._rolled else text
+            self._kernels[key] = self.gpu.build(text, step.kernel, step.defines, *self.options)
         return self._kernels[key]
 
     @contextmanager

@@ -5,34 +5,13 @@ Knows the records, not how they were measured.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from oneread.bench.gallery import entries
-from oneread.spec import OneReadError
+from oneread.source.measured import Record, load, newest, of
 
-Record = dict[str, Any]
-
-#: Version of the records that is read.
-SCHEMA: Final = 1
 NONE_YET: Final = "No run is committed yet."
-
-
-class RecordsError(OneReadError, ValueError):
-    """A file that does not hold the records of a run."""
-
-
-def load(path: Path) -> list[Record]:
-    """Return the records of a file, the header first."""
-    try:
-        records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    except ValueError as error:
-        raise RecordsError(f"{path.name}: {error}") from None
-    if not records or records[0].get("record") != "header" or records[0].get("schema") != SCHEMA:
-        raise RecordsError(f"{path.name}: no header of schema {SCHEMA}")
-    return records
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -94,54 +73,15 @@ def _time(record: Record | None) -> str:
 
 
 def soaks(records: Sequence[Record]) -> str:
-    """Return how many of many rows were wrong in each launch."""
-    rows = [
-        [
-            f"`{r['entry']}`",
-            str(r["defines"].get("TILE", "-")),
-            f"{r['rows']} x {r['vocab']}",
-            ", ".join(map(str, r["wrong_rows"])),
-        ]
-        for r in of(records, "soak")
-    ]
-    return markdown(["kernel", "TILE", "shape", "wrong rows of each launch"], rows)
-
-
-def sanitizer(records: Sequence[Record]) -> str:
-    """Return what compute-sanitizer says of each kernel, beside what the tracer finds."""
-    kernels = entries.catalogue().kernels
-    rows = []
-    for key, kernel in kernels.items():
-        theirs = [r for r in of(records, "sanitizer") if r["kernel"] == key]
-        ours = list(dict.fromkeys(f"`{fault.id}`" for fault in kernel.faults))
-        if theirs or ours:
-            said = [
-                f"{r['tool']} {r['severity']}, {_lines(r['lines'])}: {r['message']}" for r in theirs
-            ]
-            rows.append([f"`{key}`", "; ".join(said) or "nothing", ", ".join(ours) or "nothing"])
-    return markdown(["kernel", "compute-sanitizer", "the tracer"], rows)
-
-
-def _lines(lines: Sequence[int]) -> str:
-    return f"line {', '.join(map(str, lines))}" if lines else "no line"
-
-
-def counts(records: Sequence[Record]) -> str:
-    """Return what ncu counted in each kernel's first launch: small, with the defines to trace."""
-    names = (
-        "global_load_requests", "global_load_sectors", "global_store_requests",
-        "global_store_sectors", "shared_load_wavefronts", "shared_store_wavefronts",
-    )  # fmt: skip
-    first: dict[str, Record] = {}
-    for record in of(records, "ncu"):
-        first.setdefault(record["kernel"], record)
-    rows = [[f"`{key}`", *(str(record[name]) for name in names)] for key, record in first.items()]
-    return markdown(["kernel", *(name.replace("_", " ") for name in names)], rows)
-
-
-def of(records: Sequence[Record], kind: str) -> list[Record]:
-    """Return the records of one kind."""
-    return [record for record in records if record["record"] == kind]
+    """Return how many of many rows were wrong in each launch, compiled in each way."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for r in of(records, "soak"):
+        kernel = (f"`{r['entry']}`", str(r["defines"]["TILE"]), f"{r['rows']} x {r['vocab']}")
+        compiled = " ".join(f"`{option}`" for option in r["options"]) or "as usual"
+        found.setdefault(kernel, {})[compiled] = ", ".join(map(str, r["wrong_rows"]))
+    ways = list(dict.fromkeys(way for cells in found.values() for way in cells))
+    rows = [[*kernel, *(cells.get(way, "-") for way in ways)] for kernel, cells in found.items()]
+    return markdown(["kernel", "TILE", "shape", *ways], rows)
 
 
 PARTS: Final[dict[str, Callable[[Sequence[Record]], str]]] = {
@@ -149,12 +89,10 @@ PARTS: Final[dict[str, Callable[[Sequence[Record]], str]]] = {
     "accuracy": accuracy,
     "times": times,
     "soaks": soaks,
-    "sanitizer": sanitizer,
-    "counts": counts,
 }
 
 
 def part(name: str, folder: Path) -> str:
     """Return a part of the page, made of the newest file of records in a folder."""
-    files = sorted(folder.glob("gallery-*.jsonl"))
-    return PARTS[name](load(files[-1])) if files else NONE_YET
+    path = newest(folder=folder)
+    return NONE_YET if path is None else PARTS[name](load(path))
