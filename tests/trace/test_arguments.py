@@ -100,3 +100,28 @@ def test_data_of_the_wrong_length_is_an_error() -> None:
     text = "__global__ void k(const float* x, float* y, int n) { y[0] = x[0]; }"
     with pytest.raises(UsageError, match="2 are given"):
         run(text, rows=1, vocab=4, data={"x": [1.0, 2.0]})
+
+
+def test_struct_by_value_is_refused() -> None:
+    text = "struct P { int n; };\n__global__ void k(const float* x, float* y, P p) { y[0] = p.n; }"
+    with pytest.raises(UsageError, match="p is a P; a launch gives numbers and pointers only"):
+        run(text, rows=1, vocab=4)
+
+
+def test_integers_are_columns_unless_zeros_are_asked_for() -> None:
+    text = "__global__ void k(const int* i, float* y, int n) { y[threadIdx.x] = i[threadIdx.x]; }"
+    case = {"rows": 1, "vocab": 4, "block": 4, "truth": {}}
+    assert run(text, **case).outputs["y"] == [0, 1, 2, 3]
+    assert run(text, arguments={"i": "vocab:zeros"}, **case).outputs["y"] == [0, 0, 0, 0]
+
+
+def test_input_that_follows_from_the_logits_holds_its_truth() -> None:
+    head = "__global__ void k(const float* x, const float* m, float* y, int n) {"
+    text = f"{head} y[threadIdx.x] = x[threadIdx.x] - m[0]; }}"
+    case = {"rows": 1, "vocab": 4, "block": 4, "arguments": {"m": "rows:normal"}}
+    got = run(text, truth={"m": "maximum"}, **case)
+    assert got.inputs["m"] == [max(got.inputs["x"])]
+    assert max(got.outputs["y"]) == 0
+    late = text.replace("const float* x, const float* m", "const float* m, const float* x")
+    with pytest.raises(UsageError, match="m follows from logits"):
+        run(late, truth={"m": "maximum"}, **case)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,4 +191,22 @@ def test_diverging_lanes_do_what_each_would_alone(limits: list[int], stop: int) 
 
     outcome = run(text, rows=1, vocab=LANES, block=LANES, truth={})
     assert outcome.outputs["y"] == [alone(lane, stop, limits) for lane in range(LANES)]
+    assert outcome.faults == []
+
+
+@pytest.mark.parametrize("place", ["a", "s", "s.b", "a[0]", "x[n++]", "*x", "q", "q.y", "x"])
+@pytest.mark.parametrize("statement", ["{};", "for (; n < 0; {}) {{}}", "if (n) {};"])
+def test_place_that_nobody_uses_is_not_read(statement: str, place: str) -> None:
+    text = f"""struct S {{ float b; }};
+    __global__ void k(const float* x, float* y, int n) {{
+        float a[2];
+        S s;
+        float4 q;
+        {statement.format(place)}
+        y[threadIdx.x] = n;
+    }}"""
+    outcome = run(text, rows=1, vocab=LANES, block=LANES, truth={})
+    moved = 1 if place == "x[n++]" and "for" not in statement else 0
+    assert outcome.outputs["y"] == [float(LANES + moved)] * LANES
+    assert outcome.counts.buffers["x"].loads.max == 0
     assert outcome.faults == []

@@ -119,6 +119,14 @@ def test_what_the_caller_settles_is_left_alone() -> None:
     assert set(follows.factors) == {"tile", "vocab", "input", "schedule"}
 
 
+def test_pattern_of_a_buffer_that_is_replaced_follows_the_input() -> None:
+    said = {"x": "rows*vocab:inout:normal", "y": "rows*vocab:ramp"}
+    cases = plan(Subject(RACY), Case(arguments=said)).launches
+    assert all(case.arguments["x"] == f"rows*vocab:inout:{case.input}" for case in cases)
+    assert {case.arguments["y"] for case in cases} == {"rows*vocab:ramp"}
+    assert {case.input for case in cases} == set(INPUTS)
+
+
 def test_text_that_cannot_be_read_is_the_callers_error() -> None:
     with pytest.raises(SourceError, match="expff"):
         probe(Subject(RACY.replace("expf(", "expff(")))

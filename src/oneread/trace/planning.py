@@ -51,18 +51,23 @@ class Plan:
 
     def tile(self, choice: Choice) -> int:
         """Return the columns that a launch takes at a time."""
-        if self.macro is None:
-            return self.threads
-        return int(choice.get("tile", self.base.defines.get(self.macro, self.threads)))
+        return self.threads if self.macro is None else int(choice["tile"])
 
     def case(self, choice: Choice) -> Case:
         """Return the launch of a choice."""
         base, tile = self.base, self.tile(choice)
         vocab = choice.get("vocab", base.vocab)
-        vocab = max(1, tile - 1 if vocab == "tile-1" else int(vocab))
+        vocab = max(1, tile - 1) if vocab == "tile-1" else int(vocab)
         defines = dict(base.defines)
-        if self.macro is not None and choice.get("tile", tile) != self.factors["tile"][0]:
+        if self.macro is not None and tile != self.factors["tile"][0]:
             defines[self.macro] = str(tile)
+        pattern = str(choice.get("input", base.input))
+        # A buffer that is said to have the usual pattern follows when it is varied.
+        usual = re.compile(f":{re.escape(base.input)}$")
+        arguments = {
+            name: usual.sub(f":{pattern}", said) if isinstance(said, str) else said
+            for name, said in base.arguments.items()
+        }
         blocks = {"half": max(1, tile // 2), "double": min(2 * tile, base.limits.threads)}
         return replace(
             base,
@@ -70,7 +75,8 @@ class Plan:
             k=min(int(choice["k"]), vocab) if "k" in choice else base.k,
             defines=defines,
             block=blocks.get(str(choice.get("threads")), base.block),
-            input=str(choice.get("input", base.input)),
+            arguments=arguments,
+            input=pattern,
             schedule=str(choice.get("schedule", base.schedule)),
         )
 

@@ -317,5 +317,6 @@ def _parameter(variable: Variable) -> Parameter:
         scalars = layout(target) if not isinstance(target, Void) else ()
         floating = bool(scalars) and all(code in "fd" for _, code in scalars)
         return Parameter(variable.name, True, kind.const, floating)
-    assert isinstance(kind, Scalar)
+    if not isinstance(kind, Scalar):
+        raise UsageError(f"{variable.name} is a {kind}; a launch gives numbers and pointers only")
     return Parameter(variable.name, False, False, letter(kind) in "fd")

@@ -210,13 +210,15 @@ def fuzzer() -> ModuleType:
 def test_2000_changed_kernels_crash_nothing(fuzzer: ModuleType) -> None:
     ends, crashes = fuzzer.fuzz(2000, seed=20)
     assert crashes == []
-    assert min(ends.values()) > 100
+    assert ends["refused"] > 100
+    assert ends["ran"] > 100
+    assert ends["stopped"] > 5
 
 
 def test_fuzzer_tells_a_crash(fuzzer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(text: str) -> str:
+    def broken(text: str, rng: object) -> str:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(fuzzer, "read", broken)
+    monkeypatch.setattr(fuzzer, "follow", broken)
     _, crashes = fuzzer.fuzz(1, seed=0)
     assert "RecursionError" in crashes[0]

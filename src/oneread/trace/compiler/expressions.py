@@ -33,6 +33,7 @@ from oneread.trace.tree import (
     Literal,
     Load,
     Logical,
+    Lvalue,
     PointerAdd,
     PointerDifference,
     Special,
@@ -78,6 +79,13 @@ class Expressions:
             return value
 
         return evaluate
+
+    def unused(self, node: Expr) -> Value:
+        """Return the closure of an expression whose value nobody uses: a place is not read."""
+        if not isinstance(node, Lvalue):
+            return self.value(node)
+        place = self.places.find(node)
+        return place.address if isinstance(place, Memory) else lambda _: None
 
     def watcher(self, node: Any) -> Callable[[Warp, Any], None] | None:
         """Return what notes the value that a node gives, None where nobody watches it."""

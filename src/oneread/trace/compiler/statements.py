@@ -109,7 +109,7 @@ class Statements:
         if isinstance(value, BuiltinCall) and value.builtin.kind == "barrier":
             return self._barrier(value)
         with self._context.within(node.position):
-            return self._step(node, [value], lambda: self._expressions.value(value))
+            return self._step(node, [value], lambda: self._expressions.unused(value))
 
     def _barrier(self, node: BuiltinCall) -> Code:
         line, column = node.position.line, node.position.column
@@ -259,7 +259,7 @@ class Statements:
             step = node.step
             after = None
             if step is not None:
-                after = self._step(step, [step], lambda: self._expressions.value(step))
+                after = self._step(step, [step], lambda: self._expressions.unused(step))
         loop = self._loop(node, test, body, after)
         if not starts:
             return loop
