@@ -347,6 +347,13 @@ def test_vectors_of_shared_memory_take_a_wavefront_a_part_of_the_warp(
     assert not outcome.having("bank-conflict")
 
 
+@pytest.mark.parametrize("value", ["1.0f", "x[0] - x[0]"])
+def test_same_number_or_nan_stored_twice_is_no_race(value: str) -> None:
+    run_ = traced(f"y[threadIdx.x % 32] = {value};", vocab=32, block=64, input="all-inf")
+    assert found(run_) == set()
+    assert found(run_, "note") == {"race-same-value"}
+
+
 def test_one_row_a_thread_is_scattered() -> None:
     head = "__global__ void k(const float* x, float* y, int rows, int vocab) {"
     body = "if (threadIdx.x < rows) for (int i = 0; i < vocab; i++)"

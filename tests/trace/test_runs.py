@@ -8,13 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from oneread import reference
 from oneread.trace import Case, LimitError, Limits, Source, UsageError, apply, run, truth
 from oneread.trace.gallery import run_kernel
-from oneread.trace.inputs import PATTERNS, make
 from oneread.trace.machine.cache import SECTOR, interleave, traffic
 from oneread.trace.schedules import Schedule
 
@@ -108,24 +105,6 @@ def test_resident_blocks_take_turns() -> None:
 
 
 # ---- results
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
-def test_truth_is_that_of_reference(op: str, pattern: str) -> None:
-    row = make(pattern, 1, 100)
-    want = getattr(reference, op)(np.array(row))
-    got = np.array(truth.BY_ROW[op](row))
-    assert np.allclose(got, want, rtol=1e-12, atol=0, equal_nan=True)
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_logsumexp_and_top_k_are_those_of_reference(pattern: str) -> None:
-    row = make(pattern, 1, 100)
-    want = float(reference.logsumexp(np.array(row)))
-    assert truth.logsumexp(row) == pytest.approx(want, rel=1e-12, nan_ok=True)
-    indices = reference.top_k(np.array(row), 7).indices
-    assert truth.top_k(row, 7) == list(np.ravel(indices))
 
 
 def test_wrong_result_names_the_line_that_stored_it() -> None:

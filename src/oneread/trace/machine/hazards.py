@@ -229,7 +229,7 @@ class Hazards:
             entry = entries[cell]
             if entry is not before and not (type(entry) is tuple and before in entry):
                 continue
-            same = values is not None and values[place] == after.buffer.cells[cell]
+            same = values is not None and _same(values[place], after.buffer.cells[cell])
             if found is not None and (same or not found.same_value):
                 continue
             for earlier in before.lanes_at(cell):
@@ -258,7 +258,7 @@ class Hazards:
             other = seen.setdefault(cell, place)
             if other == place or lanes[other // access.per] == lanes[place // access.per]:
                 continue
-            same = values[other] == values[place]
+            same = _same(values[other], values[place])
             if found is None or (found.same_value and not same):
                 pair = (lanes[other // access.per], lanes[place // access.per])
                 found = Race("lanes", "WAW", access, access, pair, cell, same)
@@ -320,3 +320,7 @@ def _joined(olds: tuple[Access, ...], access: Access) -> tuple[Access, ...]:
             counts[key] = counts.get(key, 0) + 1
             kept.append(old)
     return (*kept, access)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))
