@@ -1,8 +1,8 @@
 """Write the tables of README.md and the docs from committed runs of `oneread bench cpu`.
 
-``python tools/bench_docs.py benchmarks/results/FILE.jsonl...``: of several runs, the median of each
-time is shown. ``--check`` says whether the pages still have what their files give. The pages hold
-the text between lines ``<!-- bench:NAME -->`` and ``<!-- bench:end -->``.
+``python tools/bench_docs.py benchmarks/results/FILE.jsonl...``: of several runs, medians of ratios
+and shares are shown. ``--check`` says whether the pages still have what their files give. The pages
+hold the text between lines ``<!-- bench:NAME -->`` and ``<!-- bench:end -->``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from oneread.bench import store, summary, tables, textbook
+from oneread.bench.ours import OURS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -30,7 +31,7 @@ SOURCE = re.compile(r"^- Records: `benchmarks/results/(.+\.jsonl)`$", re.MULTILI
 def texts(files: Sequence[Path]) -> dict[str, str]:
     """Return the text of each block by its name."""
     runs = [store.load(file) for file in files]
-    run = store.merge(runs)
+    run = store.merge(runs, OURS)
     cases = list(run.by_case().values())
     groups = tables.groups(cases)
     # Those with textbook kernels have a page of their own; a goal missed there is missed here, too.

@@ -105,7 +105,25 @@ def test_merge_takes_the_record_in_the_middle(tmp_path: Path, make_record: MakeR
         load(write(tmp_path / f"{i}.jsonl", make_record(median_s=seconds), other))
         for i, seconds in enumerate((3.0, 1.0, 2.0))
     ]
-    merged = merge(runs)
+    merged = merge(runs, "oneread")
     assert [record.median_s for record in merged.records] == [2.0, 1e-3]
-    assert merge(runs[:1]).records == runs[0].records
-    assert merge(runs[1:]).records[0].median_s == 2.0
+    assert merge(runs[:1], "oneread").records == runs[0].records
+    assert merge(runs[1:], "oneread").records[0].median_s == 2.0
+
+
+def test_merge_takes_medians_of_ratios_and_shares(tmp_path: Path, make_record: MakeRecord) -> None:
+    # The second run was made while the machine was twice as slow: ratios 1.5, 1.25, 2.
+    times = ((2.0, 3.0, 0.5), (4.0, 5.0, 0.9), (2.5, 5.0, 0.6))
+    runs = [
+        load(
+            write(
+                tmp_path / f"{i}.jsonl",
+                make_record(median_s=ours, share=share),
+                make_record(contestant="torch", median_s=theirs),
+            )
+        )
+        for i, (ours, theirs, share) in enumerate(times)
+    ]
+    ours, theirs = merge(runs, "oneread").records
+    assert (ours.median_s, ours.share) == (2.5, 0.6)
+    assert theirs.median_s == 2.5 * 1.5

@@ -159,6 +159,20 @@ def test_input_may_be_numbers_of_a_file(tmp_path: Path, suffix: str) -> None:
     assert told["result"][0]["wrong"] == 0
 
 
+def test_commands_for_numbers_of_a_file_name_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    np.savetxt(file, np.random.default_rng(0).normal(0, 3, (6, 50)))
+    shown = trace("zoo_stray_tail", "--input", str(file), status=1)
+    told = [line.partition(":")[2] for line in shown.splitlines() if " oneread trace " in line]
+    assert len(told) == 2
+    for command in told:
+        shown = trace(*shlex.split(command)[2:], status=1)
+    commands = [line.partition("show:")[2] for line in shown.splitlines() if "show:" in line]
+    assert commands
+    for command in commands:
+        trace(*shlex.split(command)[2:], status=1)
+
+
 # ---- many launches
 
 

@@ -1,4 +1,4 @@
-"""A fresh interpreter; every op with all that it can give; memory in any layout; what a row gives.
+"""A fresh interpreter; every op with all that it gives; memory in any layout; what a row gives.
 
 Knows nothing of how a kernel works.
 """
@@ -19,6 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 import oneread
+from oneread.runtime import cpu
 
 Array = NDArray[Any]
 
@@ -43,6 +44,14 @@ def fresh() -> Callable[..., Any]:
         return json.loads(said.stdout)
 
     return run
+
+
+@pytest.fixture
+def streaming() -> Iterator[None]:
+    """Stores past the caches wherever they can be, whatever this processor likes."""
+    cpu.native.set_stores("streaming")
+    yield
+    cpu.native.set_stores("any")
 
 
 def ask_everything(op: str, x: Any, columns: int | None = None, **options: Any) -> Any:

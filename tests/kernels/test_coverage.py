@@ -22,6 +22,8 @@ from oneread.spec import FLOAT_DTYPES, OPS, KernelSpec
 
 Array = NDArray[Any]
 
+pytestmark = pytest.mark.usefixtures("streaming")
+
 KERNELS = {kernel.name: kernel for spec in OPS.values() for kernel in spec.kernels}
 VOCAB = 40_000  # two spans
 SHORT = 4096  # the longest row that is sorted
@@ -107,14 +109,6 @@ def typed(x: Array, dtype: str) -> Array:
     return x.astype(ml_dtypes.bfloat16)
 
 
-@pytest.fixture(autouse=True)
-def streaming() -> Iterator[None]:
-    """Stores past the caches for large `out`, whatever this processor likes."""
-    cpu.native.set_stores("streaming")
-    yield
-    cpu.native.set_stores("any")
-
-
 def run(name: str, way: Way, x: Array) -> Any:
     out = {"out": np.empty(x.shape, x.dtype)} if way.stores == "streaming" else {}
     return CALLS[name](x, threads=THREADS, **out)
@@ -182,7 +176,6 @@ def test_explain_tells_what_will_run(name: str, way: Way) -> None:
 
 
 def isa() -> str:
-    from oneread.runtime import cpu
 
     return str(cpu.native.isa())
 

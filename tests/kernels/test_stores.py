@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,14 +100,6 @@ def test_bits_of_small_outputs_do_not_depend_on_out(
             out = given(first, step)
         assert everything(op, x, out=out) is out
         alone.check(out, (op, dtype, vocab), f"out with step {step}")
-
-
-@pytest.fixture
-def streaming() -> Iterator[None]:
-    """Stores past the caches wherever they can be, whatever this processor likes."""
-    cpu.native.set_stores("streaming")
-    yield
-    cpu.native.set_stores("any")
 
 
 @pytest.mark.usefixtures("streaming")

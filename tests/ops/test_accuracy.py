@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,17 +23,6 @@ from oneread.testing import (
 
 each_op = pytest.mark.parametrize("op", OPS)
 each_dtype = pytest.mark.parametrize("dtype", FLOAT_DTYPES)
-
-
-@pytest.fixture
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Make an instruction set the one in use, and the former one again."""
-    before = cpu.native.isa()
-    if request.param not in cpu.native.supported_isas():
-        pytest.skip(f"this machine cannot run {request.param}")
-    cpu.native.set_isa(request.param)
-    yield request.param
-    cpu.native.set_isa(before)
 
 
 def of_torch(op: str) -> Callable[..., Any]:

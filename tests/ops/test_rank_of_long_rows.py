@@ -14,7 +14,7 @@ from oneread.runtime import cpu
 Array = NDArray[Any]
 
 VOCABS = (4097, 5003, 40_000, 100_003)
-ISAS = cpu.native.supported_isas()
+each_isa = pytest.mark.parametrize("isa", cpu.native.supported_isas(), indirect=True)
 
 
 def kinds(vocab: int) -> dict[str, Array]:
@@ -51,14 +51,7 @@ def place(row: Array, column: int) -> int:
     return int(nan.sum() + (row > v).sum() + (row[:column] == v).sum())
 
 
-@pytest.fixture(params=ISAS)
-def isa(request: pytest.FixtureRequest) -> Any:
-    before = cpu.native.isa()
-    cpu.native.set_isa(request.param)
-    yield request.param
-    cpu.native.set_isa(before)
-
-
+@each_isa
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("vocab", VOCABS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -5,7 +5,6 @@ Which accesses they make is seen in tests/kernels/test_counts.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,15 +29,6 @@ each_top_k = pytest.mark.parametrize("kernel", TOP_K)
 each_fused = pytest.mark.parametrize("kernel", FUSED)
 each_dtype = pytest.mark.parametrize("dtype", FLOAT_DTYPES)
 each_isa = pytest.mark.parametrize("isa", cpu.native.supported_isas(), indirect=True)
-
-
-@pytest.fixture
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run a test under an instruction set."""
-    before = cpu.native.isa()
-    cpu.native.set_isa(request.param)
-    yield request.param
-    cpu.native.set_isa(before)
 
 
 def typed(x: Array, dtype: str) -> Array:

@@ -197,6 +197,13 @@ def test_command_line_says_all_that_differs_from_the_usual() -> None:
     ]
 
 
+def test_command_line_names_the_file_watches_and_limits_that_were_raised() -> None:
+    limits = Limits(steps=300_000, seconds=5)
+    case = Case(2, 2, data={"x": [1, 2, 3, 4]}, file="x.npy", watch=["m - d"], limits=limits)
+    words = shlex.split(Subject(RACY).command(case))
+    assert words[3:] == ["--input", "x.npy", "--watch", "m - d", "--limit", "steps=300000"]
+
+
 def test_launch_that_meets_a_limit_is_told_apart() -> None:
     endless = RACY.replace("float d = 0.0f;", "float d = 0.0f; while (n == 250) d += 1;")
     found = probe(Subject(endless), Case(limits=Limits(steps=20_000)))

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -210,28 +210,47 @@ def load(path: Path) -> Run:
     return Run(header, records, complete)
 
 
-def merge(runs: Sequence[Run]) -> Run:
-    """Return one run of several: of each contestant in each case the record in the middle.
+def merge(runs: Sequence[Run], base: str) -> Run:
+    """Return one run of several: medians of ratios, since a machine drifts between runs.
+
+    Of the contestant `base` it has the record in the middle. The time of another is that one's,
+    times the median over the runs of their ratio; shares are medians of shares.
 
     Parameters
     ----------
     runs : sequence of Run
         At least one; all of one machine.
+    base : str
+        The contestant that ratios are taken to.
 
     Returns
     -------
     Run
-        The header of the first. Of an even number of times the slower of the two in the middle.
+        The header of the first. Of an even number the larger of the two in the middle.
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for run in runs:
         for record in run.records:
             found.setdefault((record.case, record.contestant), []).append(record)
-    middle = [
-        sorted(records, key=lambda record: record.median_s or math.inf)[len(records) // 2]
-        for records in found.values()
-    ]
-    return Run(runs[0].header, middle, all(run.complete for run in runs))
+    merged = []
+    for (case, contestant), records in found.items():
+        one = _middle(records, key=lambda record: record.median_s or math.inf)
+        share = _middle([record.share for record in records if record.share is not None])
+        one = dataclasses.replace(one, share=share)
+        bases = found.get((case, base), [])
+        if contestant != base and len(bases) == len(records):
+            pairs = [(a.median_s, b.median_s) for a, b in zip(records, bases, strict=True)]
+            ratio = _middle([a / b for a, b in pairs if a and b])
+            unit = _middle([b for _, b in pairs if b])
+            if ratio is not None and unit is not None:
+                one = dataclasses.replace(one, median_s=ratio * unit)
+        merged.append(one)
+    return Run(runs[0].header, merged, all(run.complete for run in runs))
+
+
+def _middle(values: Sequence[Any], key: Callable[[Any], float] | None = None) -> Any:
+    """Return the value in the middle, None of none."""
+    return sorted(values, key=key)[len(values) // 2] if values else None
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -267,7 +267,7 @@ def _next_steps(
     launches: "Sequence[Launched]", opened: "Sequence[Opened]", case: "Case"
 ) -> Iterator[str]:
     faults = [fault for one in launches for fault in one.run.faults]
-    if len(opened) != 1 or opened[0].subject is None or not faults or case.data:
+    if len(opened) != 1 or opened[0].subject is None or not faults:
         return
     command = opened[0].subject.command(case)
     yield ""

@@ -147,7 +147,7 @@ def _answer(asked: SimpleNamespace) -> str | None:
     case = _case(asked)
     if Path(asked.input).is_file():
         numbers = _numbers(Path(asked.input))
-        case = dataclasses.replace(case, input="normal")
+        case = dataclasses.replace(case, input="normal", file=asked.input)
         case = _only(opened, "--input FILE").with_rows(case, numbers)
     if asked.probe or asked.fix:
         option = "--fix" if asked.fix else "--probe"

@@ -53,6 +53,8 @@ class Case:
     input: str = "normal"
     data: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Numbers of inputs that follow no pattern, by the parameter."""
+    file: str | None = None
+    """Where `data` was read from."""
     schedule: str = "in-order"
     watch: Sequence[str] = ()
     """Expressions over variables whose values are kept, besides m, d and the factor."""

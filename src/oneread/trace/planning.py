@@ -120,7 +120,8 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
     """
     case = case or Case()
     limits = replace(case.limits, seconds=min(SECONDS, case.limits.seconds))
-    base = replace(case, rows=min(case.rows, ROWS), record=False, limits=limits)
+    rows = case.rows if case.data else min(case.rows, ROWS)
+    base = replace(case, rows=rows, record=False, limits=limits)
     base = _with_tile(subject, base)
     full = subject.complete(base)
     program = subject.source(full).loaded.program

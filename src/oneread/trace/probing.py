@@ -228,7 +228,9 @@ class _Prober:
         return self.finding(fault, case)
 
     def sizes(self, choice: Choice) -> list[tuple[str, int]]:
-        """Return numbers of rows and columns to try."""
+        """Return numbers of rows and columns to try: none where the numbers are given."""
+        if self.plan.base.data:
+            return []
         rows = [("rows", 1), ("rows", 2)]
         if "vocab" not in choice:
             return rows

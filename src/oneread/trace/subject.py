@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 from oneread.source.catalogue import KernelEntry, read_catalogue
@@ -77,20 +78,27 @@ class Subject:
         return self.source(case).launch(case)
 
     def command(self, case: Case) -> str:
-        """Return the command line that makes a launch."""
+        """Return the command line that makes a launch; of limits it says those that were raised."""
         plain = Case()
         words = ["oneread", "trace", self.called]
         words += ["--kernel", self.kernel] if self.kernel else []
         for folder in self.folders:
             words += ["-I", str(folder)]
+        given = ("rows", "vocab") if case.data else ()
         for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
             value = getattr(case, name)
-            if value != getattr(plain, name):
+            if value != getattr(plain, name) and name not in given:
                 words += [f"--{name.replace('_', '-')}", _extent(value)]
+        words += ["--input", case.file or "FILE"] if case.data else []
         for macro, text in case.defines.items():
             words += ["--define", f"{macro}={text}"]
         for parameter, said in case.arguments.items():
             words += ["--arg", f"{parameter}={said}"]
+        for expression in case.watch:
+            words += ["--watch", expression]
+        for name, value in asdict(case.limits).items():
+            if value > getattr(plain.limits, name):
+                words += ["--limit", f"{name}={value}"]
         return shlex.join(words)
 
 

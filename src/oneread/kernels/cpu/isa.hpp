@@ -21,12 +21,6 @@ void set_isa(const std::string& name);
 using Tables = const Kernels& (*)(ElementType);
 Tables current_tables();
 
-// How rows beyond the caches are stored: past the caches, through them, or as this processor likes.
-enum class Stores { any, regular, streaming };
-void set_stores(Stores stores);
-// Whether stores past the caches are worth it, for long rows that do not fit them.
-bool streaming_pays(bool log, int threads);
-
 // While it lives this thread rounds to nearest and takes subnormal inputs as they are, whatever the
 // caller has set: bits must not depend on that. With `flush` results below the normal range become
 // 0 on x86, where arithmetic on subnormals costs about 100 cycles; on aarch64 it does not, and

@@ -8,6 +8,7 @@
 #include "driver.hpp"
 #include "pool.hpp"
 #include "state.hpp"
+#include "stores.hpp"
 
 namespace nb = nanobind;
 

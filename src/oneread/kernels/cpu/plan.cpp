@@ -4,6 +4,7 @@
 
 #include "driver.hpp"
 #include "stage.hpp"
+#include "stores.hpp"
 
 namespace oneread {
 
