@@ -25,6 +25,7 @@ from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer
+from oneread.trace.machine.values import FULL
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
@@ -181,9 +182,8 @@ class _Session:
     # ---- arguments
 
     def _value(self, variable: Variable, argument: Argument) -> Any:
-        if argument.role == "scalar":
-            floating = isinstance(variable.type, Scalar) and variable.type.kind == "float"
-            return float(argument.size) if floating else int(argument.size)
+        if isinstance(variable.type, Scalar):
+            return _number(argument, variable.type)
         assert isinstance(variable.type, Pointer)
         return self._buffer(variable.type.target, argument).base
 
@@ -308,6 +308,19 @@ def _bound(arguments: Sequence[Argument]) -> str | None:
     return next(
         (one.name for one in arguments if one.role == "scalar" and one.shape == "vocab"), None
     )
+
+
+def _number(argument: Argument, kind: Scalar) -> Any:
+    """Return what a parameter of a type holds in every lane."""
+    value = argument.size
+    if kind.kind == "bool":
+        return FULL if value else 0
+    if kind.kind == "float":
+        return round32(value) if kind.size == 4 else float(value)
+    if not kind.lowest <= value <= kind.highest or value != int(value):
+        holds = f"whole numbers from {kind.lowest} to {kind.highest}"
+        raise UsageError(f"{argument.name} is {kind}, which holds {holds}, not {value}")
+    return int(value)
 
 
 def _parameter(variable: Variable) -> Parameter:
