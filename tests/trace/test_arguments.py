@@ -96,6 +96,25 @@ def test_block_is_taken_from_the_macro_that_names_it() -> None:
     assert run(text, rows=1, truth={}, defines={"THREADS": 32}).block == (32, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("head", "defines"),
+    [
+        ("constexpr int THREADS = 64;", {}),
+        ("#define WARPS 2\n#define THREADS (32 * WARPS)", {}),
+        ("#ifndef THREADS\n#define THREADS 128\n#endif", {"THREADS": "0x40"}),
+        ("#ifndef THREADS\n#define THREADS 128\n#endif", {"THREADS": "(64)"}),
+        ("#if 1\n#define THREADS 64\n#else\n#define THREADS 32\n#endif", {}),
+        ("#define THREADS 64\n/*\n#define THREADS 32\n*/", {}),
+    ],
+)
+def test_block_is_what_the_source_means_by_its_name(head: str, defines: dict[str, str]) -> None:
+    body = "__shared__ float s[THREADS]; s[threadIdx.x] = 1; y[threadIdx.x] = s[threadIdx.x];"
+    text = f"{head}\n__global__ void k(float* y) {{ {body} }}"
+    outcome = run(text, rows=1, truth={}, defines=defines, arguments={"y": "64:inout:zeros"})
+    assert outcome.block == (64, 1, 1)
+    assert not outcome.faults
+
+
 def test_data_of_the_wrong_length_is_an_error() -> None:
     text = "__global__ void k(const float* x, float* y, int n) { y[0] = x[0]; }"
     with pytest.raises(UsageError, match="2 are given"):

@@ -75,7 +75,7 @@ def launch(program: Program, text: str, case: Case) -> Run:
     program : Program
         The typed tree of the kernel.
     text : str
-        Its source, for repairs and the values of macros.
+        Its source, for repairs.
     case : Case
         What it is launched with.
 
@@ -97,7 +97,7 @@ class _Session:
 
     def __init__(self, program: Program, text: str, case: Case, find_nan: bool) -> None:
         self._program, self._text, self._case = program, text, case
-        self._names = case.names(text)
+        self._names = case.names(program)
         self._grid = case.grid_shape(self._names)
         self._block = case.block_shape(self._names, program)
         case.limits.check_launch(self._grid, self._block)

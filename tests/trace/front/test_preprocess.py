@@ -157,5 +157,30 @@ def test_macros_that_are_whole_numbers_are_told() -> None:
         "#define F(a) a\n#define SCALE 1.5f\n#define EMPTY\n__global__ void k() {}\n"
     )
     source = SourceText("k.cu", text)
-    assert load_program(source).macros == {"TILE": 128, "HALF": 64}
-    assert load_program(source, Settings(defines={"TILE": "32"})).macros["HALF"] == 16
+    assert load_program(source).program.macros == {"TILE": 128, "HALF": 64}
+    smaller = load_program(source, Settings(defines={"TILE": "32"})).program
+    assert smaller.macros["HALF"] == 16
+
+
+def test_macros_that_double_one_another_are_refused_though_nothing_uses_them() -> None:
+    lines = ["#define A0 1 1"] + [f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 14)]
+    lines += [f"#define X{n} A13" for n in range(200)]
+    text = "\n".join([*lines, "__global__ void k() {}"])
+    with pytest.raises(SourceError, match="macros make more than 100,000 tokens of this file"):
+        load_program(SourceText("k.cu", text))
+
+
+def test_command_line_has_the_last_word_over_undef_too() -> None:
+    text = "#ifdef TILE\n#undef TILE\n#endif\n#define TILE 64\nTILE"
+    assert expanded(text) == "64"
+    assert expanded(text, TILE="32") == "32"
+
+
+def test_constants_that_the_kernel_reaches_are_told() -> None:
+    text = (
+        "constexpr int THREADS = 64, OTHER = 2;\nconst float HALF = 0.5f;\nenum { LANES = 32 };\n"
+        "constexpr int UNUSED = 3;\n"
+        "__global__ void k(float* y) { y[THREADS] = HALF * LANES; }\n"
+    )
+    program = load_program(SourceText("k.cu", text)).program
+    assert program.constants == {"THREADS": 64, "OTHER": 2, "LANES": 32}

@@ -5,7 +5,7 @@ Knows the order of the steps and which functions are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -33,10 +33,6 @@ class Loaded:
 
     program: tree.Program
     skipped: tuple[Skipped, ...]
-    #: Names of all kernels in the file, in order.
-    kernels: tuple[str, ...]
-    #: Macros that are whole numbers at the end of the file, those of the settings too.
-    macros: Mapping[str, int]
 
 
 def load_program(source: SourceText, settings: Settings | None = None) -> Loaded:
@@ -104,15 +100,11 @@ class _File:
             self.only_parse(heads)
         program = None
         with suppress(Refused):
-            program = self.functions.program(self.head_of(kernel, heads), self.arguments())
+            head = self.head_of(kernel, heads)
+            program = self.functions.program(head, self.arguments(), self.macros)
         self.report.stop()
         assert program is not None, "what is refused is reported"
-        return Loaded(
-            program,
-            tuple(sorted(self.skipped(), key=lambda one: one.line)),
-            tuple(self.kernels()),
-            self.macros,
-        )
+        return Loaded(program, tuple(sorted(self.skipped(), key=lambda one: one.line)))
 
     def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
         """End the run of a file whose braces do not match: what its names mean is not known."""
