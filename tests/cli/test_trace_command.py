@@ -218,6 +218,11 @@ def test_source_errors_are_shown_as_a_compiler_does(tmp_path: Path) -> None:
     assert said[3].startswith("bad.cu:3:5: error: 'z' is not declared")
 
 
+def test_tunable_that_is_no_number_is_an_error_of_the_source() -> None:
+    assert "'²'" in error("top_k", "-D", "K_MAX=²")
+    assert "static_assert failed" in error("relu", "-D", "TILE=-5", "--input", "inf-first-tile")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

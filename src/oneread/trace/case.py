@@ -33,6 +33,7 @@ BLOCK_NAMES = (
 #: Threads of a block where nothing says how many.
 DEFAULT_BLOCK = 128
 
+
 @dataclass(frozen=True)
 class Case:
     """What a kernel is launched with."""

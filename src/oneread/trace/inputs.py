@@ -14,7 +14,6 @@ from oneread.trace.machine.floats import FLOAT_MAX, round32
 #: Columns that hold -inf in `inf-first-tile` where the tile is not known.
 DEFAULT_TILE = 32
 
-
 #: Times the sum of 4 uniforms, whose variance is 4 / 12, gives a deviation of 2.
 _SCALE = 2 * 3**0.5
 
@@ -41,7 +40,7 @@ def _normal(rows: int, columns: int, _tile: int) -> list[float]:
 def _inf_first_tile(rows: int, columns: int, tile: int) -> list[float]:
     values = _normal(rows, columns, tile)
     for row in range(rows):
-        masked = min(tile, columns - 1)
+        masked = max(0, min(tile, columns - 1))
         values[row * columns : row * columns + masked] = [-math.inf] * masked
     return values
 

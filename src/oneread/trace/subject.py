@@ -12,8 +12,7 @@ from pathlib import Path
 
 from oneread.source.catalogue import KernelEntry, read_catalogue
 from oneread.trace.case import Case, Extent
-from oneread.trace.errors import UsageError
-from oneread.trace.gallery import case_of
+from oneread.trace.gallery import case_of, entry_of
 from oneread.trace.running import Run
 from oneread.trace.sources import Source, read_source
 
@@ -49,9 +48,7 @@ class Subject:
     def of_gallery(cls, key: str) -> Subject:
         """Return a kernel of the gallery by its key."""
         catalogue = read_catalogue()
-        if key not in catalogue.kernels:
-            raise UsageError(f"{key!r} is no kernel of the gallery: {', '.join(catalogue.kernels)}")
-        return cls(catalogue.path(key), entry=catalogue.kernels[key])
+        return cls(catalogue.path(key), entry=entry_of(catalogue, key))
 
     def with_text(self, text: str) -> Subject:
         """Return the same kernel with another text."""

@@ -303,7 +303,13 @@ class Preprocessor:
         return None
 
 
+def whole_numbers(defines: Mapping[str, str]) -> dict[str, int]:
+    """Return the macros of a command line that are integer arithmetic, with their values."""
+    settings = Settings(defines=defines)
+    return Preprocessor(settings, Report(settings.limits)).integers()
+
+
 def read_file(path: Path, limit: int) -> SourceText:
     """Return a file's text; a byte more than the limit at most, which shows that it is too long."""
     with path.open("rb") as file:
-        return SourceText(str(path), file.read(limit + 1).decode("utf-8", "replace"))
+        return SourceText(str(path), file.read(limit + 1).decode("utf-8-sig", "replace"))
