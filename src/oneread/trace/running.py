@@ -223,7 +223,8 @@ class _Session:
         if not floating:
             columns = 1 if pattern == "zeros" else max(1, self._case.vocab)
             return [place % columns for place in range(count)]
-        return inputs.make(pattern, rows, columns, self._case.tile(self._names))
+        tile, number = self._case.tile(self._names), len(self._inputs)
+        return inputs.make(pattern, rows, columns, tile, number)
 
     def _in_rows(self, argument: Argument) -> bool:
         """Say whether a buffer is (rows, vocab) and the kernel finds rows by their length."""
