@@ -21,9 +21,9 @@ def test_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "one.cuh").write_text(marked, "utf-8")
     file = tmp_path / "k.cu"
     file.write_text(marked + KERNEL.replace("1", "ONE"), "utf-8")
-    assert Source(file).loaded.program.macros == {"ONE": 1}
+    assert Source(file).loaded.macros == {"ONE": 1}
     file.write_text(f'#include "one.cuh"\n{KERNEL}', "utf-8")
-    assert Source(file, folders=[tmp_path]).loaded.program.macros == {"ONE": 1}
+    assert Source(file, folders=[tmp_path]).loaded.macros == {"ONE": 1}
 
 
 def test_lines_of_a_file_may_end_as_on_windows(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from oneread.source.arithmetic import integer
 from oneread.trace.errors import UsageError
+from oneread.trace.front.program import Loaded
 from oneread.trace.inputs import DEFAULT_TILE
 from oneread.trace.limits import Limits
 from oneread.trace.tree import Program
@@ -68,10 +69,10 @@ class Case:
             if not 0 <= getattr(self, name) < 1 << 31:
                 raise UsageError(f"{name}={getattr(self, name)} is no size")
 
-    def names(self, program: Program) -> dict[str, int]:
+    def names(self, loaded: Loaded) -> dict[str, int]:
         """Return what expressions of sizes may name: rows, vocab, k and numbers of the source."""
         sizes = {"rows": self.rows, "vocab": self.vocab, "k": self.k}
-        return {**program.constants, **program.macros, **sizes}
+        return {**loaded.constants, **loaded.macros, **sizes}
 
     def grid_shape(self, names: Mapping[str, int]) -> tuple[int, int, int]:
         """Return the grid: one block a row unless said otherwise."""

@@ -124,14 +124,14 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
     base = replace(case, rows=rows, record=False, limits=limits)
     base = _with_tile(subject, base)
     full = subject.complete(base)
-    program = subject.source(full).loaded.program
-    names = full.names(program)
-    macro = next((name for name in BLOCK_NAMES if name in program.macros), None)
+    loaded = subject.source(full).loaded
+    program, names = loaded.program, full.names(loaded)
+    macro = next((name for name in BLOCK_NAMES if name in loaded.macros), None)
     threads = full.block_shape(names, program)
     if macro is not None and full.block is not None:
         # A block of a fixed size does not follow the tile.
         macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
-    tile = None if macro is None else program.macros[macro]
+    tile = None if macro is None else loaded.macros[macro]
     factors = _factors(replace(full, k=base.k), program, tile, threads[0])
     return Plan(base, macro, threads[0], factors, tuple(pairwise(factors)))
 

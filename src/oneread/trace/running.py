@@ -20,6 +20,7 @@ from oneread.trace.counts import Counts, gather
 from oneread.trace.errors import UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
+from oneread.trace.front.program import Loaded
 from oneread.trace.judging import Judgement, Output, Problem, guess, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
@@ -30,7 +31,7 @@ from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
 from oneread.trace.static import has_rows
-from oneread.trace.tree import Program, Variable
+from oneread.trace.tree import Variable
 from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
 from oneread.trace.watching import Watch, Watches
 
@@ -67,13 +68,13 @@ class Run:
         return [fault for fault in self.faults if fault.id == identifier]
 
 
-def launch(program: Program, text: str, case: Case) -> Run:
+def launch(loaded: Loaded, text: str, case: Case) -> Run:
     """Run a kernel once; where it makes NaN that should not be, find out where they come from.
 
     Parameters
     ----------
-    program : Program
-        The typed tree of the kernel.
+    loaded : Loaded
+        The kernel as it was read.
     text : str
         Its source, for repairs.
     case : Case
@@ -84,9 +85,9 @@ def launch(program: Program, text: str, case: Case) -> Run:
     Run
         What happened.
     """
-    run = _Session(program, text, case, find_nan=False).run()
+    run = _Session(loaded, text, case, find_nan=False).run()
     if any(one.got is not None and one.got != one.got for one in run.result):
-        again = _Session(program, text, replace(case, record=False), find_nan=True).run()
+        again = _Session(loaded, text, replace(case, record=False), find_nan=True).run()
         run.faults.extend(again.having("nan-made"))
         run.faults.sort(key=order)
     return run
@@ -95,16 +96,16 @@ def launch(program: Program, text: str, case: Case) -> Run:
 class _Session:
     """One run, from arguments to outcome."""
 
-    def __init__(self, program: Program, text: str, case: Case, find_nan: bool) -> None:
-        self._program, self._text, self._case = program, text, case
-        self._names = case.names(program)
+    def __init__(self, loaded: Loaded, text: str, case: Case, find_nan: bool) -> None:
+        self._program, self._text, self._case = loaded.program, text, case
+        self._names = case.names(loaded)
         self._grid = case.grid_shape(self._names)
-        self._block = case.block_shape(self._names, program)
+        self._block = case.block_shape(self._names, loaded.program)
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
         self._device = Device(self._faults)
         self._arguments = bind(
-            [_parameter(one) for one in program.kernel.parameters],
+            [_parameter(one) for one in loaded.program.kernel.parameters],
             case.arguments,
             self._names,
             case.input,

@@ -62,7 +62,7 @@ class Source:
 
     def launch(self, case: Case) -> Run:
         """Run the kernel once."""
-        return launch(self.loaded.program, self.text, case)
+        return launch(self.loaded, self.text, case)
 
     def explore(self, case: Case, orders: Iterable[str] = ORDERS) -> Exploration:
         """Run a launch in several orders of warps and compare what comes out."""

@@ -16,7 +16,6 @@ The position of an expression is where it starts; that of a `Binary`, `Logical`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -393,10 +392,6 @@ class Program:
     kernel: Function
     #: The kernel and the device functions it reaches, callees before callers.
     functions: tuple[Function, ...]
-    #: Macros that are whole numbers at the end of the file, those of the settings too.
-    macros: Mapping[str, int]
-    #: Constants of the file that are whole numbers, as far as the kernel reaches them.
-    constants: Mapping[str, int]
 
     @property
     def shared(self) -> tuple[Variable, ...]:

@@ -157,9 +157,8 @@ def test_macros_that_are_whole_numbers_are_told() -> None:
         "#define F(a) a\n#define SCALE 1.5f\n#define EMPTY\n__global__ void k() {}\n"
     )
     source = SourceText("k.cu", text)
-    assert load_program(source).program.macros == {"TILE": 128, "HALF": 64}
-    smaller = load_program(source, Settings(defines={"TILE": "32"})).program
-    assert smaller.macros["HALF"] == 16
+    assert load_program(source).macros == {"TILE": 128, "HALF": 64}
+    assert load_program(source, Settings(defines={"TILE": "32"})).macros["HALF"] == 16
 
 
 def test_macros_that_double_one_another_are_refused_though_nothing_uses_them() -> None:
@@ -182,5 +181,8 @@ def test_constants_that_the_kernel_reaches_are_told() -> None:
         "constexpr int UNUSED = 3;\n"
         "__global__ void k(float* y) { y[THREADS] = HALF * LANES; }\n"
     )
-    program = load_program(SourceText("k.cu", text)).program
-    assert program.constants == {"THREADS": 64, "OTHER": 2, "LANES": 32}
+    assert load_program(SourceText("k.cu", text)).constants == {
+        "THREADS": 64,
+        "OTHER": 2,
+        "LANES": 32,
+    }

@@ -5,7 +5,7 @@ Knows the order in which bodies are checked and that no function may reach itsel
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from oneread.source.errors import Diagnostic
 from oneread.source.text import Position
@@ -70,7 +70,6 @@ class Functions:
         self,
         head: syntax.FunctionHead,
         written: tuple[syntax.TypeId | syntax.Expr, ...] | None,
-        macros: Mapping[str, int],
     ) -> tree.Program:
         """Return the program of a kernel, everything that it reaches checked."""
         checker = FileChecker(self)
@@ -81,16 +80,7 @@ class Functions:
         for one in self.made.values():
             one.report_cycle()
         self.report.stop()
-        functions = tuple(self.ordered(kernel))
-        return tree.Program(kernel.function, functions, macros, self.whole_numbers())
-
-    def whole_numbers(self) -> dict[str, int]:
-        """Return the constants of the file that are integers."""
-        return {
-            name: int(meaning.value)
-            for name, meaning in self.file.items()
-            if isinstance(meaning, Constant) and meaning.type.kind == "int"
-        }
+        return tree.Program(kernel.function, tuple(self.ordered(kernel)))
 
     def instance(
         self, head: syntax.FunctionHead, values: Values, where: Position

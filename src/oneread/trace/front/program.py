@@ -5,7 +5,7 @@ Knows the order of the steps and which functions are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +18,7 @@ from oneread.source.tokens import tokenize
 from oneread.trace import tree
 from oneread.trace.front import syntax
 from oneread.trace.front.functions import Functions
-from oneread.trace.front.names import TYPE_NAMES
+from oneread.trace.front.names import TYPE_NAMES, Constant
 from oneread.trace.front.preprocess import Preprocessor
 from oneread.trace.front.report import Refused, Report, guess
 from oneread.trace.front.settings import Settings
@@ -33,6 +33,10 @@ class Loaded:
 
     program: tree.Program
     skipped: tuple[Skipped, ...]
+    #: Macros that are whole numbers at the end of the file, those of the settings too.
+    macros: Mapping[str, int]
+    #: Constants of the file that are whole numbers, as far as the kernel reaches them.
+    constants: Mapping[str, int]
 
 
 def load_program(source: SourceText, settings: Settings | None = None) -> Loaded:
@@ -100,11 +104,23 @@ class _File:
             self.only_parse(heads)
         program = None
         with suppress(Refused):
-            head = self.head_of(kernel, heads)
-            program = self.functions.program(head, self.arguments(), self.macros)
+            program = self.functions.program(self.head_of(kernel, heads), self.arguments())
         self.report.stop()
         assert program is not None, "what is refused is reported"
-        return Loaded(program, tuple(sorted(self.skipped(), key=lambda one: one.line)))
+        return Loaded(
+            program,
+            tuple(sorted(self.skipped(), key=lambda one: one.line)),
+            self.macros,
+            self.constants(),
+        )
+
+    def constants(self) -> dict[str, int]:
+        """Return the integers that names of the file stand for."""
+        return {
+            name: int(meaning.value)
+            for name, meaning in self.functions.file.items()
+            if isinstance(meaning, Constant) and meaning.type.kind == "int"
+        }
 
     def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
         """End the run of a file whose braces do not match: what its names mean is not known."""
