@@ -99,6 +99,8 @@ _DECLARATIONS: Final = {
     "not-constant-hint": "use a macro, constexpr or a template parameter",
     "not-integer": "{what} is an integer, not {type}",
     "array-length": "array '{name}' has length {length}; it needs 1 or more",
+    "struct-large": "struct '{name}' has {size} bytes; at most {limit} are laid out",
+    "struct-members": "struct '{name}' has more than {limit} members, those within them included",
     "array-large": "array '{name}' has {size} bytes; at most {limit} are laid out",
     "array-value": "array '{name}' is set with braces only",
     "dimension-missing": "the length of this array is missing",
