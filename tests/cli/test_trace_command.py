@@ -205,6 +205,30 @@ def test_fail_on_decides_the_status(level: str, status: int) -> None:
     trace("zoo_missing_syncwarp", "--fail-on", level, status=status)
 
 
+SILU = """__global__ void silu(const float* x, float* y, int vocab) {
+    const size_t i = (size_t)blockIdx.x * vocab + threadIdx.x;
+    y[i] = x[i] / (1.0f + expf(-x[i]));
+}
+"""
+
+
+def test_kernel_with_exponentials_that_is_no_softmax_passes(tmp_path: Path) -> None:
+    file = tmp_path / "silu.cu"
+    file.write_text(SILU)
+    shown = trace(str(file), "--vocab", "32", "--block", "32")
+    assert "say --truth y=softmax" in " ".join(shown.split())
+    assert row(shown, "error against float64") == ["not", "known"]
+
+
+def test_truth_that_is_said_is_demanded(tmp_path: Path) -> None:
+    file = tmp_path / "silu.cu"
+    file.write_text(SILU)
+    words = (str(file), "--vocab", "32", "--block", "32", "--truth", "y=softmax")
+    shown = trace(*words, status=1)
+    assert "wrong result" in shown
+    assert "--truth y=softmax" in shown
+
+
 def test_n_is_vocab() -> None:
     assert "4 rows x 100" in trace("relu", "--n", "100")
 
@@ -235,6 +259,8 @@ def test_tunable_that_is_no_number_is_an_error_of_the_source() -> None:
         (["relu", "--define", "=3"], "NAME=VALUE"),
         (["relu", "--arg", "x"], "NAME=VALUE"),
         (["relu", "--arg", "q=3"], "no parameter is named 'q'"),
+        (["relu", "--truth", "q=relu"], "no parameter is named 'q'"),
+        (["relu", "--truth", "y=silu"], "truth 'silu' is none of log_softmax"),
         (["relu", "--block", "max("], "max("),
         (["online_softmax_tiled", "--limit", "steps=300"], "(steps)"),
         (["relu", "--limit", "what=3"], "no 'what'"),

@@ -65,6 +65,10 @@ Watch = Annotated[
     list[str] | None,
     typer.Option(metavar="EXPR", help="Also follow this expression over variables."),
 ]
+Truth = Annotated[
+    list[str] | None,
+    typer.Option(metavar="y=softmax", help="What an output should be, if its kernel does not say."),
+]
 Probe = Annotated[
     bool, typer.Option("--probe", help="Try many launches; show each fault's smallest.")
 ]
@@ -103,6 +107,7 @@ def trace(
     schedule: Schedule = "in-order",
     seed: Seed = None,
     watch: Watch = None,
+    truth: Truth = None,
     probe: Probe = False,
     fix: Fix = False,
     out: Out = None,
@@ -187,6 +192,7 @@ def _case(asked: SimpleNamespace) -> "Case":
         schedule=schedule if asked.seed is None else _seeded(schedule, asked.seed),
         watch=tuple(asked.watch or ()),
         record=_blocks(asked.record),
+        truth=_pairs("--truth", asked.truth) or None,
         limits=_limits(asked.limit),
     )
 

@@ -14,6 +14,7 @@ from oneread.trace.front.program import Loaded
 from oneread.trace.inputs import DEFAULT_TILE
 from oneread.trace.limits import Limits
 from oneread.trace.tree import Program
+from oneread.trace.truth import NAMES
 
 Size = int | str
 Extent = Size | tuple[Size, ...]
@@ -68,6 +69,9 @@ class Case:
         for name in ("rows", "vocab", "k"):
             if not 0 <= getattr(self, name) < 1 << 31:
                 raise UsageError(f"{name}={getattr(self, name)} is no size")
+        for truth in (self.truth or {}).values():
+            if truth not in NAMES:
+                raise UsageError(f"truth {truth!r} is none of {', '.join(sorted(NAMES))}")
 
     def names(self, loaded: Loaded) -> dict[str, int]:
         """Return what expressions of sizes may name: rows, vocab, k and numbers of the source."""

@@ -325,6 +325,12 @@ FAULTS: Final[dict[str, FaultText]] = {
         "{buffer}[{index}] is {got}, the float64 {truth} gives {want}; {wrong} of {count} elements "
         "are wrong, by up to {error}",
     ),
+    "unlike-softmax": FaultText(
+        "note",
+        "no softmax",
+        "the kernel computes exponentials, but {buffer}[{index}] is {got}, where the float64 "
+        "{truth} gives {want}; if that is what it should be, say --truth {buffer}={truth}",
+    ),
     "unwritten": FaultText(
         "error",
         "output not written",

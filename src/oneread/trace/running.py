@@ -6,7 +6,7 @@ Knows every part of the machine; knows no text but for repairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from oneread.trace.errors import UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
 from oneread.trace.front.program import Loaded
-from oneread.trace.judging import Judgement, Output, Problem, guess, judge
+from oneread.trace.judging import Judgement, Output, Problem, guess, is_guessed, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
@@ -110,6 +110,9 @@ class _Session:
             self._names,
             case.input,
         )
+        unknown = set(case.truth or ()) - {one.name for one in self._arguments}
+        if unknown:
+            raise UsageError(f"no parameter is named {min(unknown)!r}, which a truth is given for")
         self._buffers: dict[str, Buffer] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._schedule = Schedule.parse(case.schedule)
@@ -134,8 +137,9 @@ class _Session:
             self._device.step,
             (context.exps[0], context.exps[1]),
         )
-        result = self._judge(counts)
-        after_run(self._faults, self._program, context, self._written(), counts, result)
+        judged = self._judge(counts)
+        after_run(self._faults, self._program, context, self._written(), counts, judged)
+        result = [one for one in judged if not (one.guessed and one.wrong)]
         faults = self._faults.sorted()
         add_repairs(
             faults, self._text, _bound(self._arguments), self._names, math.prod(self._block)
@@ -275,12 +279,11 @@ class _Session:
         ]
         if not self._wide():
             return []
-        truths: Mapping[str, str] = (
-            guess(self._program.kernel.name, counts.exps, outputs)
-            if case.truth is None
-            else case.truth
-        )
-        return judge(outputs, self._problem("an output"), truths)
+        if case.truth is not None:
+            return judge(outputs, self._problem("an output"), case.truth)
+        name = self._program.kernel.name
+        judged = judge(outputs, self._problem("an output"), guess(name, counts.exps, outputs))
+        return [replace(one, guessed=is_guessed(name, one.op)) for one in judged]
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""

@@ -91,6 +91,8 @@ class Subject:
             words += ["--define", f"{macro}={text}"]
         for parameter, said in case.arguments.items():
             words += ["--arg", f"{parameter}={said}"]
+        for output, truth in (case.truth or {}).items():
+            words += ["--truth", f"{output}={truth}"]
         for expression in case.watch:
             words += ["--watch", expression]
         for name, value in asdict(case.limits).items():
