@@ -229,6 +229,16 @@ def test_truth_that_is_said_is_demanded(tmp_path: Path) -> None:
     assert "--truth y=softmax" in shown
 
 
+def test_limit_of_a_text_is_a_setting_that_its_message_names(tmp_path: Path) -> None:
+    file = tmp_path / "deep.cu"
+    deep = f"{'(' * 210}1{')' * 210}"
+    file.write_text(f"__global__ void k(const float* x, float* y, int n) {{ y[n] = {deep}; }}")
+    words = (str(file), "--rows", "2", "--vocab", "1", "--block", "1", "--arg", "y=4")
+    assert "nested more than 200 deep (nesting)" in error(*words)
+    trace(*words, "--limit", "nesting=300")
+    trace("relu", "--limit", "nesting=300", "--json")
+
+
 def test_n_is_vocab() -> None:
     assert "4 rows x 100" in trace("relu", "--n", "100")
 

@@ -120,7 +120,7 @@ def launch_kernel(key: str, case: Case | None = None) -> Launched:
     """Run one kernel of the gallery, and say with what."""
     catalogue = read_catalogue()
     case = case_of(entry_of(catalogue, key), case)
-    source = Source(catalogue.path(key), defines=case.defines)
+    source = Source(catalogue.path(key), defines=case.defines, limits=case.limits)
     return Launched(key, source, case, source.launch(case))
 
 

@@ -17,7 +17,7 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.counts import Counts, gather
-from oneread.trace.errors import UsageError
+from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
 from oneread.trace.front.program import Loaded
@@ -85,7 +85,13 @@ def launch(loaded: Loaded, text: str, case: Case) -> Run:
     Run
         What happened.
     """
-    run = _Session(loaded, text, case, find_nan=False).run()
+    try:
+        run = _Session(loaded, text, case, find_nan=False).run()
+    except RecursionError:
+        raise LimitError(
+            f"the caller's stack leaves no room to run what is nested up to {case.limits.nesting} "
+            f"deep (nesting), with calls up to {case.limits.depth} deep (depth)"
+        ) from None
     if any(one.got is not None and one.got != one.got for one in run.result):
         again = _Session(loaded, text, replace(case, record=False), find_nan=True).run()
         run.faults.extend(again.having("nan-made"))

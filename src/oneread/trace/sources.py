@@ -39,6 +39,8 @@ class Source:
         Where ``#include "file"`` is looked for.
     name : str, optional
         What a text is called in messages.
+    limits : Limits, optional
+        How large the text may be.
 
     Raises
     ------
@@ -53,11 +55,12 @@ class Source:
         defines: Mapping[str, str | int | float] | None = None,
         folders: Iterable[Path] = (),
         name: str | None = None,
+        limits: Limits | None = None,
     ) -> None:
         known, self.text = read_source(source)
         self.name = name or known
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
-        settings = Settings(kernel or "", self.defines, tuple(folders))
+        settings = Settings(kernel or "", self.defines, tuple(folders), limits or Limits())
         self.loaded: Loaded = load_program(SourceText(self.name, self.text), settings)
 
     def launch(self, case: Case) -> Run:
@@ -181,7 +184,7 @@ def run(
         truth=truth,
         limits=limits or Limits(),
     )
-    return Source(source, kernel, defines, folders).launch(case)
+    return Source(source, kernel, defines, folders, limits=limits).launch(case)
 
 
 def read_source(source: str | Path) -> tuple[str, str]:

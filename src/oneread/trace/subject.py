@@ -13,6 +13,7 @@ from pathlib import Path
 from oneread.source.catalogue import KernelEntry, read_catalogue
 from oneread.trace.case import Case, Extent
 from oneread.trace.gallery import case_of, entry_of
+from oneread.trace.limits import Limits
 from oneread.trace.running import Run
 from oneread.trace.sources import Source, read_source
 
@@ -42,7 +43,7 @@ class Subject:
         self.name, self.text = read_source(source)
         self.called = entry.key if entry else str(source) if self.name != "<text>" else "FILE"
         self.kernel, self.folders, self.entry = kernel, tuple(folders), entry
-        self._sources: dict[tuple[tuple[str, str], ...], Source] = {}
+        self._sources: dict[tuple[tuple[tuple[str, str], ...], Limits], Source] = {}
 
     @classmethod
     def of_gallery(cls, key: str) -> Subject:
@@ -62,10 +63,10 @@ class Subject:
 
     def source(self, case: Case) -> Source:
         """Return the text as it is read with the macros of a launch."""
-        key = tuple(sorted(case.defines.items()))
+        key = tuple(sorted(case.defines.items())), case.limits
         if key not in self._sources:
             self._sources[key] = Source(
-                self.text, self.kernel, case.defines, self.folders, self.name
+                self.text, self.kernel, case.defines, self.folders, self.name, case.limits
             )
         return self._sources[key]
 
