@@ -89,6 +89,13 @@ def test_race_is_shown_with_lines_threads_repair_and_commands() -> None:
         assert f"oneread trace online_softmax_tiled_racy --define TILE=64 {option}\n" in shown
 
 
+def test_kernel_is_named_for_the_file_that_stands_beside_a_key(tmp_path: Path) -> None:
+    file = tmp_path / "two.cu"
+    file.write_text(TWICE)
+    shown = trace("relu", str(file), "--kernel", "twice", "--block", "32", "--vocab", "32")
+    assert row(shown, "writes an element of y") == ["1", "1"]
+
+
 def test_sequence_has_a_column_a_launch() -> None:
     shown = trace("online_parallel")
     assert row(shown, "faults") == ["none", "none"]
@@ -281,6 +288,9 @@ def test_tunable_that_is_no_number_is_an_error_of_the_source() -> None:
         (["relu", "--record", "a", "--out", "x"], "numbers of blocks"),
         (["relu", "fma_f32", "--fix"], "one kernel, not 2"),
         (["online_parallel", "--probe"], "is a sequence"),
+        (["online_softmax", "--kernel", "nope"], "a kernel and folders are for files"),
+        (["online_softmax", "relu", "-I", "."], "a kernel and folders are for files"),
+        (["safe_unfused", "--kernel", "top_k"], "a kernel and folders are for files"),
         (["relu", "--probe", "--json"], "without --probe"),
     ],
 )

@@ -147,8 +147,14 @@ def _check(asked: SimpleNamespace) -> None:
 def _answer(asked: SimpleNamespace) -> str | None:
     """Do what was asked for; return the severity of the worst fault."""
     from oneread.trace import open_kernel
+    from oneread.trace.opening import is_file
 
-    opened = [open_kernel(name, asked.kernel, asked.include or ()) for name in asked.names]
+    of_files = asked.kernel, asked.include or ()
+    beside = any(map(is_file, asked.names))  # of keys that stand beside files they are not meant
+    opened = [
+        open_kernel(name, *(() if beside and not is_file(name) else of_files))
+        for name in asked.names
+    ]
     case = _case(asked)
     if Path(asked.input).is_file():
         numbers = _numbers(Path(asked.input))
