@@ -115,14 +115,6 @@ def test_block_is_what_the_source_means_by_its_name(head: str, defines: dict[str
     assert not outcome.faults
 
 
-def test_block_beyond_the_launch_bounds_is_an_error() -> None:
-    text = "__global__ void __launch_bounds__(32) k(float* y) { y[threadIdx.x] = 1; }"
-    case = {"rows": 1, "truth": {}, "arguments": {"y": "32:inout:zeros"}}
-    assert run(text, block=(8, 4), **case).block == (8, 4, 1)
-    with pytest.raises(UsageError, match=r"__launch_bounds__\(32\): .* 64 threads a block"):
-        run(text, block=(32, 2), **case)
-
-
 def test_data_of_the_wrong_length_is_an_error() -> None:
     text = "__global__ void k(const float* x, float* y, int n) { y[0] = x[0]; }"
     with pytest.raises(UsageError, match="2 are given"):

@@ -5,7 +5,6 @@ Knows no machine.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -85,17 +84,10 @@ class Case:
 
     def block_shape(self, names: Mapping[str, int], program: Program) -> tuple[int, int, int]:
         """Return the block: as said, by `__launch_bounds__`, by a usual name, or 128."""
-        bound = program.kernel.max_threads
         if self.block is not None:
-            block = _extent(self.block, names)
-            if bound is not None and math.prod(block) > bound:
-                raise UsageError(
-                    f"{program.kernel.name} has __launch_bounds__({bound}): "
-                    f"a GPU does not launch it with {math.prod(block)} threads a block"
-                )
-            return block
-        if bound is not None:
-            return (bound, 1, 1)
+            return _extent(self.block, names)
+        if program.kernel.max_threads is not None:
+            return (program.kernel.max_threads, 1, 1)
         known = next((name for name in BLOCK_NAMES if name in names), None)
         return (DEFAULT_BLOCK if known is None else names[known], 1, 1)
 

@@ -99,8 +99,7 @@ class Operators:
             if fits(value, low, high):
                 return value
             if signed:
-                lanes = integers.outside(value, low, high)
-                self._overflow(warp, lanes, op, kind, left, right, place)
+                self._overflow(warp, op, kind, left, right, value, place)
             return integers.wrap(value, bits, signed)
 
         return evaluate
@@ -113,17 +112,15 @@ class Operators:
             value = integers.absolute(right)
             if integers.fits(value, 0, kind.highest):
                 return value
-            lanes = integers.outside(value, 0, kind.highest)
-            self._overflow(warp, lanes, "-", kind, 0, right, place)
+            self._overflow(warp, "-", kind, 0, right, value, place)
             return integers.wrap(value, 8 * kind.size, kind.signed)
 
         return evaluate
 
     def _overflow(
-        self, warp: Warp, lanes: int, op: str, kind: Scalar, left: Any, right: Any, place: Any
+        self, warp: Warp, op: str, kind: Scalar, left: Any, right: Any, value: Any, place: Any
     ) -> None:
-        """Report lanes, as far as they take part."""
-        lanes &= warp.mask
+        lanes = integers.outside(value, kind.lowest, kind.highest) & warp.mask
         if lanes:
             lane = look(lanes).first
             self._report.add(
@@ -140,8 +137,7 @@ class Operators:
             )
 
     def _division(self, op: str, kind: Scalar, a: Value, b: Value, place: Any) -> Value:
-        apply, low, high = _INTEGERS[op], kind.lowest, kind.highest
-        bits = 8 * kind.size
+        apply, signed, bits = _INTEGERS[op], kind.signed, 8 * kind.size
 
         def evaluate(warp: Warp) -> Any:
             left, right = a(warp), b(warp)
@@ -159,48 +155,38 @@ class Operators:
                     lane=lane,
                 )
             value = apply(left, right)
-            # Only the lowest number divided by -1 is too large; its remainder has no value either.
-            if kind.signed and integers.ends(left)[0] == low:
-                lanes = integers.outside(integers.divide(left, right), low, high)
-                self._overflow(warp, lanes, op, kind, left, right, place)
-            return value if integers.fits(value, low, high) else integers.wrap(value, bits, True)
+            if integers.fits(value, kind.lowest, kind.highest):
+                return value
+            self._overflow(warp, op, kind, left, right, value, place)
+            return integers.wrap(value, bits, signed)
 
         return evaluate
 
     def _shift(self, op: str, kind: Scalar, a: Value, b: Value, place: Any) -> Value:
         apply, bits = _INTEGERS[op], 8 * kind.size
-        checked = op == "<<" and kind.signed
 
         def evaluate(warp: Warp) -> Any:
             left, right = a(warp), b(warp)
-            value, too_far = apply(left, right), 0
             if not integers.fits(right, 0, bits - 1):
-                too_far = integers.outside(right, 0, bits - 1)
-                self._too_far(warp, too_far, bits, right, place)
-            if checked and not integers.fits(value, 0, kind.highest):
-                # C++17: no negative number is shifted to the left, and no bit beyond the sign's.
-                lanes = integers.outside(value, 0, (1 << bits) - 1)
-                self._overflow(warp, lanes & ~too_far, op, kind, left, right, place)
+                bad = integers.outside(right, 0, bits - 1) & warp.mask
+                if bad:
+                    lane = look(bad).first
+                    self._report.add(
+                        "shift-width",
+                        place,
+                        warp,
+                        self._clock.step,
+                        bad,
+                        right=spread(right)[lane],
+                        bits=bits,
+                        lane=lane,
+                    )
+            value = apply(left, right)
             if integers.fits(value, kind.lowest, kind.highest):
                 return value
             return integers.wrap(value, bits, kind.signed)
 
         return evaluate
-
-    def _too_far(self, warp: Warp, lanes: int, bits: int, right: Any, place: Any) -> None:
-        lanes &= warp.mask
-        if lanes:
-            lane = look(lanes).first
-            self._report.add(
-                "shift-width",
-                place,
-                warp,
-                self._clock.step,
-                lanes,
-                right=spread(right)[lane],
-                bits=bits,
-                lane=lane,
-            )
 
     def _watched(
         self, op: str, apply: Callable[[Any, Any], Any], a: Value, b: Value, place: Any
