@@ -38,8 +38,6 @@ class Judgement:
     first_wrong: int | None
     got: float | None = None
     want: float | None = None
-    guessed: bool = False
-    """Whether nothing but its exponentials made the kernel seem a softmax."""
 
 
 def close(got: float, want: float) -> bool:

@@ -143,9 +143,8 @@ class _Session:
             self._device.step,
             (context.exps[0], context.exps[1]),
         )
-        judged = self._judge(counts)
-        after_run(self._faults, self._program, context, self._written(), counts, judged)
-        result = [one for one in judged if not (one.guessed and one.wrong)]
+        result, doubts = self._judge(counts)
+        after_run(self._faults, self._program, context, self._written(), counts, result, doubts)
         faults = self._faults.sorted()
         add_repairs(
             faults, self._text, _bound(self._arguments), self._names, math.prod(self._block)
@@ -271,8 +270,9 @@ class _Session:
         local = recorder.recording.locals.values() if recorder is not None else ()
         return [*map(memory, [*self._buffers.values(), *shared]), *local]
 
-    def _judge(self, counts: Counts) -> list[Judgement]:
-        case = self._case
+    def _judge(self, counts: Counts) -> tuple[list[Judgement], list[Judgement]]:
+        """Return the outputs against their truth, and those where that may be another."""
+        case, name = self._case, self._program.kernel.name
         shapes = {one.name: _plain(one.shape) for one in self._arguments}
         outputs = [
             Output(
@@ -284,12 +284,14 @@ class _Session:
             for buffer in self._written()
         ]
         if not self._wide():
-            return []
-        if case.truth is not None:
-            return judge(outputs, self._problem("an output"), case.truth)
-        name = self._program.kernel.name
-        judged = judge(outputs, self._problem("an output"), guess(name, counts.exps, outputs))
-        return [replace(one, guessed=is_guessed(name, one.op)) for one in judged]
+            return [], []
+        truths = guess(name, counts.exps, outputs) if case.truth is None else case.truth
+        result: list[Judgement] = []
+        doubts: list[Judgement] = []
+        for one in judge(outputs, self._problem("an output"), truths):
+            doubted = one.wrong and case.truth is None and is_guessed(name, one.op)
+            (doubts if doubted else result).append(one)
+        return result, doubts
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""
