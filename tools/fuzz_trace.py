@@ -71,7 +71,7 @@ def kernel(rng: random.Random) -> str:
     outside = "\n".join(one.outside for one in rows)
     codes = [f"    {{ {one.code} }}" for one in rows]
     if rng.random() < 0.1:
-        codes.append(f"    {{ {rng.choice(REFUSALS).code} }}")
+        codes.append(f"    {{ {rng.choice(list(REFUSALS.values())).code} }}")
     return "\n".join([outside, HEAD, *codes, "}\n"])
 
 

@@ -209,10 +209,7 @@ class CallChecker(ExpressionChecker):
                 if value.type == kind:
                     return value  # a copy
             if node.items and not node.braces:
-                raise self.report.error(
-                    "outside", node.position, "outside-hint",
-                    what="a constructor", instead=f"write {kind.name}{{...}}",
-                )  # fmt: skip
+                raise self.report.outside("a constructor", node.position)
             return self.aggregate(node.position, node.items, kind)
         if len(node.items) > 1 or isinstance(kind, Array | Void):
             raise self.report.error("cast", node.position, left="these values", right=str(kind))

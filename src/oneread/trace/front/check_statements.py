@@ -6,6 +6,7 @@ Goes on behind a statement with an error; what it would have declared counts as 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from oneread.source.text import Position
 from oneread.trace import tree
@@ -16,6 +17,14 @@ from oneread.trace.front.report import Refused
 from oneread.trace.types import INT, Array, Pointer, Scalar, Type, Void, may_hold
 
 _SHARED = "__shared__"
+
+#: Variables that are outside the subset, unless they are constants.
+_OUTSIDE: Final = {
+    "__constant__": "a __constant__ variable",
+    "__device__": "a __device__ variable",
+    "static": "a static variable",
+    "extern": "an extern variable",
+}
 
 
 class StatementChecker(CallChecker):
@@ -220,12 +229,9 @@ class StatementChecker(CallChecker):
         if _SHARED in node.flags:
             self.shared_variable(node, declarator, value)
             return
-        for flag in ("__constant__", "__device__", "static", "extern"):
-            if flag in node.flags and not (flag == "static" and self.is_settled(node)):
-                raise self.report.error(
-                    "outside", where, "outside-hint",
-                    what=f"a {flag} variable", instead="pass a pointer to the kernel",
-                )  # fmt: skip
+        for flag, what in _OUTSIDE.items():
+            if flag in node.flags and (flag == "extern" or not self.is_settled(node)):
+                raise self.report.outside(what, where)
         if declarator.reference:
             yield self.reference(node, declarator, value)
             return

@@ -30,7 +30,6 @@ from oneread.trace.front.syntax import (
     Subscript,
     TypeId,
 )
-from oneread.trace.refusals import REFUSED_WORDS
 
 COMMA, ASSIGNMENT, CHOICE, _SHIFT = 1, 2, 3, 11
 
@@ -91,7 +90,7 @@ class ExpressionParser(SpecifierParser):
             right = self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
         else:
             if operator.text == "<<" and self.sees("<") and not self.token.spaced:
-                raise self.outside("a kernel launch", operator, "launch from the command line")
+                raise self.report.outside("a kernel launch", operator)
             right = self.expression(binds + 1)
         return self.made(Infix(where, operator.text, left, right), left, right)
 
@@ -141,16 +140,14 @@ class ExpressionParser(SpecifierParser):
             elif token.text == "(":
                 arguments = self.arguments(token)
                 if not isinstance(value, Name):
-                    raise self.outside("a call through a pointer", token, "call by name")
+                    raise self.report.outside("a call through a pointer", token)
                 value = self.made(Apply(value.position, value, arguments), value, *arguments)
             elif token.text in (".", "->"):
                 self.next()
                 if self.token.kind != "name":
                     raise self.expected("the name of a member")
                 if self.sees("operator") or self.ahead().text == "(":
-                    raise self.outside(
-                        "a member function", self.token, "write a __device__ function"
-                    )
+                    raise self.report.outside("a member function", self.token)
                 member = self.next()
                 arrow = token.text == "->"
                 # The position is that of the member: a wrong name is marked where it stands.
@@ -180,9 +177,7 @@ class ExpressionParser(SpecifierParser):
             items: list[Expr] = []
             while not self.sees("}"):
                 if self.sees(".") and self.ahead().kind == "name":
-                    raise self.outside(
-                        "a designated initialiser", self.token, "give the values in order"
-                    )
+                    raise self.report.outside("a designated initialiser", self.token)
                 items.append(self.braces() if self.sees("{") else self.expression(ASSIGNMENT))
                 if not self.take(","):
                     break
@@ -206,9 +201,9 @@ class ExpressionParser(SpecifierParser):
             return value
         if token.kind == "mark" and token.text == "[" and self.ahead().text in ("]", "&", "="):
             self.whole = True
-            raise self.outside("a lambda", token, "write a __device__ function")
+            raise self.report.outside("a lambda", token)
         if token.kind == "string":
-            raise self.outside("a string", token, "a kernel has no use for text")
+            raise self.report.outside("a string", token)
         if token.kind == "mark" and token.text == "{":
             raise self.expected("a value")
         if token.kind == "name" or token.text == "::":
@@ -222,7 +217,7 @@ class ExpressionParser(SpecifierParser):
             return self.cast()
         if token.text in _SIZES:
             return self.size_of()
-        if token.text in REFUSED_WORDS:
+        if self.is_refused(token):
             raise self.refused(token)
         if token.text in self.lost_of_file:
             raise Refused

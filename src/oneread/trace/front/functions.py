@@ -248,10 +248,7 @@ class FunctionChecker(FileChecker):
         head = self.head
         where = head.returns.words.position
         if head.returns.declarator.reference or head.returns.words.name == "auto":
-            raise self.report.error(
-                "outside", where, "outside-hint",
-                what="a function that returns a reference or auto", instead="name a value's type",
-            )  # fmt: skip
+            raise self.report.outside("a function that returns a reference or auto", where)
         declarator = syntax.Declarator(head.position, head.name, head.returns.declarator.pointers)
         kind = self.resolved(head.returns.words, declarator)[0]
         if head.is_kernel and not isinstance(kind, Void):
@@ -384,9 +381,7 @@ class FunctionChecker(FileChecker):
         while waiting:
             callee, where = waiting.pop()
             if callee is self:
-                self.report.error(
-                    "outside", where, "outside-hint", what="recursion", instead="write a loop"
-                )
+                self.report.outside("recursion", where)
                 return
             if callee not in seen:
                 seen.add(callee)

@@ -140,10 +140,7 @@ class Expander:
         out: list[Hidden] = []
         for token in macro.body:
             if token.text in ("#", "##") and token.kind == "mark":
-                raise self.report.error(
-                    "outside", use, "outside-hint",
-                    what="# and ## in macros", instead="write the name out",
-                )  # fmt: skip
+                raise self.report.outside("# and ## in macros", use)
             at = names.get(token.text) if token.kind == "name" else None
             if at is None:
                 out.append((token, hidden))

@@ -168,7 +168,7 @@ class SpecifierParser(Cursor):
             if spelling is None:
                 raise self.report.error("type-words", start, words=" ".join(words))
             return spelling
-        if self.token.text in REFUSED_WORDS:
+        if self.is_refused(self.token):
             raise self.refused(self.token)
         if self.token.kind == "name" and self.ahead().text == "::":
             raise self.scope_refused()
@@ -186,13 +186,9 @@ class SpecifierParser(Cursor):
     def scope_refused(self) -> Refused:
         """Report ``name::`` of a namespace or class that is not in the subset."""
         token = self.token
-        for word in (token.text, f"{token.text}::{self.ahead(2).text}"):
-            if word in REFUSED_WORDS:
-                refusal = REFUSED_WORDS[word]
-                return self.outside(refusal.what, token, refusal.instead)
-        return self.outside(
-            f"'{token.text}::'", token, "only std:: before a known name is understood"
-        )
+        if self.is_refused(token):
+            return self.refused(token)
+        return self.report.outside("a name within a namespace or class", token)
 
     def declarator(self, abstract: bool = False) -> Declarator:
         """Parse stars, a reference, the name and dimensions."""
@@ -203,10 +199,10 @@ class SpecifierParser(Cursor):
             token = self.next()
             if token.text == "*":
                 if reference:
-                    raise self.outside("a pointer to a reference", token, "use a pointer")
+                    raise self.report.outside("a pointer to a reference", token)
                 pointers.append((False, False))
             elif token.text == "&&":
-                raise self.outside("an rvalue reference", token, "use & or a value")
+                raise self.report.outside("an rvalue reference", token)
             elif token.text == "&":
                 reference = True
             elif token.text in _QUALIFIERS and pointers:
@@ -220,9 +216,7 @@ class SpecifierParser(Cursor):
         """Parse the name of a declarator and the dimensions behind it."""
         if self.sees("("):
             if self.ahead().text in ("*", "&"):
-                raise self.outside(
-                    "a pointer to a function or array", self.ahead(), "use a plain pointer"
-                )
+                raise self.report.outside("a pointer to a function or array", self.ahead())
             if not abstract:
                 raise self.expected("a name")
         name, position = "", start.position

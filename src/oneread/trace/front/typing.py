@@ -132,10 +132,7 @@ class TypeChecker:
         if node.words.name == "auto":
             raise self.report.error("auto-here", node.words.position)
         if node.declarator.reference:
-            raise self.report.error(
-                "outside", node.words.position, "outside-hint",
-                what="a cast to a reference", instead="cast a value or a pointer",
-            )  # fmt: skip
+            raise self.report.outside("a cast to a reference", node.words.position)
         return self.resolved(node.words, node.declarator)[0]
 
     def alignment(self, node: syntax.Expr | None) -> int:
@@ -152,10 +149,7 @@ class TypeChecker:
         for line in node.members:
             for declarator, default in line.declared:
                 if default is not None:
-                    raise self.report.error(
-                        "outside", declarator.position, "outside-hint",
-                        what="a member's default", instead="give all members where it is made",
-                    )  # fmt: skip
+                    raise self.report.outside("a member's default", declarator.position)
                 if line.flags:
                     flag = min(line.flags)
                     raise self.report.error("member-flag", line.position, flag=flag)
@@ -173,9 +167,7 @@ class TypeChecker:
         where = declarator.position
         if declarator.reference or words.name == "auto":
             what = "a member that is a reference or auto"
-            raise self.report.error(
-                "outside", where, "outside-hint", what=what, instead="use a pointer or a value"
-            )
+            raise self.report.outside(what, where)
         kind, const = self.resolved(words, declarator)
         if isinstance(kind, Void) or (isinstance(kind, Array) and kind.length is None):
             raise self.report.error("void-variable", where, name=declarator.name)
