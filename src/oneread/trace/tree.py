@@ -11,7 +11,8 @@ are a `Load`, `__stcs` and its kin an `Assign`; `make_float4` and brace initiali
 `Member` of a `Deref`; `-n` steps of a pointer are a `PointerAdd` of a negated index.
 
 The position of an expression is where it starts; that of a `Binary`, `Logical`, `Conditional`,
-`Assign` and `Update` is its operator. What a macro brought has the position of the macro's use.
+`Assign` and `Update` is its operator. What a macro brought has the position of the macro's use,
+its arguments their own.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Knows the shapes of the subset and refuses the others by name; knows no type's s
 from __future__ import annotations
 
 from oneread.source.tokens import Token
-from oneread.trace.front.expressions import ASSIGNMENT, ExpressionParser
+from oneread.trace.front.expressions import ExpressionParser
+from oneread.trace.front.precedence import ASSIGNMENT, CHOICE
 from oneread.trace.front.specifiers import Specifiers
 from oneread.trace.front.syntax import (
     Alias,
@@ -238,8 +239,7 @@ class DeclarationParser(ExpressionParser):
         if declarator.pointers or declarator.reference:
             raise self.report.outside("a pointer as a template parameter", token)
         self.declare(declarator.name)
-        # 12: above > and >>, which end the list.
-        default = self.expression(12) if self.take("=") else None
+        default = self.expression(CHOICE, in_angles=True) if self.take("=") else None
         return TemplateParameter(declarator.position, declarator.name, words, default)
 
     def function_head(self) -> FunctionHead:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from oneread.source.tokens import Token
+from oneread.trace.front.precedence import ASSIGNMENT, BINDS, CHOICE, COMMA
 from oneread.trace.front.report import Refused
 from oneread.trace.front.specifiers import SpecifierParser
 from oneread.trace.front.syntax import (
@@ -31,19 +32,8 @@ from oneread.trace.front.syntax import (
     TypeId,
 )
 
-COMMA, ASSIGNMENT, CHOICE, _SHIFT = 1, 2, 3, 11
-
-#: Binary operators by how tightly they bind.
-BINDS: Final = {
-    ",": COMMA,
-    "=": ASSIGNMENT, "+=": ASSIGNMENT, "-=": ASSIGNMENT, "*=": ASSIGNMENT, "/=": ASSIGNMENT,
-    "%=": ASSIGNMENT, "&=": ASSIGNMENT, "|=": ASSIGNMENT, "^=": ASSIGNMENT, "<<=": ASSIGNMENT,
-    ">>=": ASSIGNMENT,
-    "?": CHOICE, "||": 4, "&&": 5, "|": 6, "^": 7, "&": 8, "==": 9, "!=": 9,
-    "<": 10, ">": 10, "<=": 10, ">=": 10, "<<": _SHIFT, ">>": _SHIFT, "+": 12, "-": 12,
-    "*": 13, "/": 13, "%": 13,
-}  # fmt: skip
-
+#: What ends the arguments of a template.
+_CLOSING: Final = frozenset({">", ">>"})
 _PREFIXES: Final = frozenset({"-", "+", "!", "~", "*", "&", "++", "--"})
 _SIZES: Final = frozenset({"sizeof", "alignof"})
 _CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
@@ -62,8 +52,11 @@ class ExpressionParser(SpecifierParser):
             raise self.report.error("nesting", node.position, limit=limit)
         return node
 
-    def expression(self, least: int = COMMA) -> Expr:
-        """Parse an expression whose operators bind at least so tightly."""
+    def expression(self, least: int = COMMA, in_angles: bool = False) -> Expr:
+        """Parse an expression whose operators bind at least so tightly.
+
+        In angles, as an argument of a template is, a ``>`` outside of brackets ends it.
+        """
         self.depth += 1
         try:
             if self.depth > self.report.limits.nesting:
@@ -71,27 +64,27 @@ class ExpressionParser(SpecifierParser):
             left = self.unary()
             while (operator := self.token).kind == "mark":
                 binds = BINDS.get(operator.text, 0)
-                if binds < least or not binds:
+                if binds < least or not binds or (in_angles and operator.text in _CLOSING):
                     break
                 self.at += 1
-                left = self.infix(operator, binds, left)
+                left = self.infix(operator, binds, left, in_angles)
             return left
         finally:
             self.depth -= 1
 
-    def infix(self, operator: Token, binds: int, left: Expr) -> Expr:
+    def infix(self, operator: Token, binds: int, left: Expr, in_angles: bool) -> Expr:
         where = operator.position
         if binds == CHOICE:
-            then = self.expression(ASSIGNMENT)
+            then = self.expression()
             self.expect(":")
-            otherwise = self.expression(ASSIGNMENT)
+            otherwise = self.expression(ASSIGNMENT, in_angles)
             return self.made(Choice(where, left, then, otherwise), left, then, otherwise)
         if binds == ASSIGNMENT:
             right = self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
         else:
             if operator.text == "<<" and self.sees("<") and not self.token.spaced:
                 raise self.report.outside("a kernel launch", operator)
-            right = self.expression(binds + 1)
+            right = self.expression(binds + 1, in_angles)
         return self.made(Infix(where, operator.text, left, right), left, right)
 
     def unary(self) -> Expr:
@@ -289,11 +282,11 @@ class ExpressionParser(SpecifierParser):
         return Limit(start.position, kind, member.text)
 
     def template_arguments(self) -> tuple[TypeId | Expr, ...]:
-        """Parse ``<int, 32>``; an argument's own ``>`` needs brackets, as in C++."""
+        """Parse ``<int, 32>``."""
         opening = self.expect("<")
         items: list[TypeId | Expr] = []
         while not self.sees(">"):
-            items.append(self.type_id() if self.begins_type(0) else self.expression(_SHIFT + 1))
+            items.append(self.type_id() if self.begins_type(0) else self.expression(CHOICE, True))
             if not self.take(","):
                 break
         self.expect(">", opening)

@@ -11,6 +11,7 @@ from typing import Final
 
 from oneread.source.tokens import Token
 from oneread.trace.front.cursor import Cursor
+from oneread.trace.front.precedence import ASSIGNMENT, COMMA
 from oneread.trace.front.report import Refused
 from oneread.trace.front.syntax import Declarator, Expr, TypeId, TypeWords
 from oneread.trace.refusals import REFUSED_WORDS
@@ -77,7 +78,7 @@ class SpecifierParser(Cursor):
     """Parses types and declarators at the cursor."""
 
     @abstractmethod
-    def expression(self, least: int = 1) -> Expr:
+    def expression(self, least: int = COMMA, in_angles: bool = False) -> Expr:
         """Parse an expression; here for dimensions and alignments."""
 
     def begins_type(self, ahead: int) -> bool:
@@ -141,9 +142,9 @@ class SpecifierParser(Cursor):
         """Parse the number in ``__align__(16)``; further numbers are left aside."""
         self.next()
         opening = self.expect("(")
-        value = self.expression(2)
+        value = self.expression(ASSIGNMENT)
         while self.take(","):
-            self.expression(2)
+            self.expression(ASSIGNMENT)
         self.expect(")", opening)
         return value
 
@@ -229,7 +230,7 @@ class SpecifierParser(Cursor):
         dimensions: list[Expr | None] = []
         while self.sees("[") and not self.begins_attribute():
             opening = self.next()
-            dimensions.append(None if self.sees("]") else self.expression(2))
+            dimensions.append(None if self.sees("]") else self.expression(ASSIGNMENT))
             self.expect("]", opening)
         return Declarator(position, name, tuple(pointers), reference, tuple(dimensions))
 
