@@ -158,8 +158,6 @@ class Convert(Expr):
     """
 
     value: Expr
-    #: Whether the source has a cast here.
-    explicit: bool
 
 
 @node

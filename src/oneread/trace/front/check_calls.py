@@ -136,7 +136,7 @@ class CallChecker(ExpressionChecker):
             strict=True,
         ):  # fmt: skip
             assert isinstance(kind, Scalar)
-            values.append(nodes.literal(where, kind, default))
+            values.append(tree.Literal(where, kind, default))
         return tree.BuiltinCall(where, chosen.result, chosen, tuple(values))
 
     def no_overload(
@@ -220,7 +220,7 @@ class CallChecker(ExpressionChecker):
             return self.fitting(value, kind, node.position)
         if not nodes.castable(value.type, kind):
             raise self.report.error("cast", node.position, left=str(value.type), right=str(kind))
-        return nodes.converted(value, kind, explicit=True)
+        return nodes.converted(value, kind)
 
     def initialiser(self, node: syntax.Expr, kind: Type) -> tree.Expr:
         if not isinstance(node, syntax.Braces):

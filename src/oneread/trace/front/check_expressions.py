@@ -101,13 +101,13 @@ class ExpressionChecker(LiteralChecker):
                 place = tree.VariableRef(where, variable.type, variable)
                 return tree.Deref(where, variable.type.target, nodes.loaded(place))
             case Constant(kind, value):
-                return nodes.literal(where, kind, value)
+                return tree.Literal(where, kind, value)
             case Named():
                 raise self.report.error("type-as-value", where, name=name)
             case Lost():
                 raise Refused
         if name in ("true", "false"):
-            return nodes.literal(where, BOOL, int(name == "true"))
+            return tree.Literal(where, BOOL, int(name == "true"))
         if name == "nullptr":
             return tree.Literal(where, Pointer(VOID), 0)
         if name == "warpSize":
@@ -225,12 +225,12 @@ class ExpressionChecker(LiteralChecker):
         kind = place.type
         if isinstance(kind, Pointer):
             self.pointed(place, where, "star")
-            one: tree.Expr = nodes.literal(where, PTRDIFF_T, 1)
+            one: tree.Expr = tree.Literal(where, PTRDIFF_T, 1)
             return tree.Update(where, kind, sign, place, one, kind, postfix)
         if not isinstance(kind, Scalar) or kind is BOOL:
             raise self.report.error("sign", where, operator=sign * 2, type=str(kind))
         compute = promote(kind)
-        one = nodes.converted(nodes.literal(where, INT, 1), compute)
+        one = nodes.converted(tree.Literal(where, INT, 1), compute)
         return tree.Update(where, kind, sign, place, one, compute, postfix)
 
     def infix(self, node: syntax.Infix) -> tree.Expr:
@@ -349,7 +349,7 @@ class ExpressionChecker(LiteralChecker):
         kind, value = self.type_id(node.type), self.value(node.value)
         if not nodes.castable(value.type, kind):
             raise self.report.error("cast", node.position, left=str(value.type), right=str(kind))
-        return nodes.converted(value, kind, explicit=True)
+        return nodes.converted(value, kind)
 
     def as_bool(self, value: tree.Expr) -> tree.Expr:
         """Return a condition as a bool."""

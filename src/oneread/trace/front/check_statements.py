@@ -153,7 +153,7 @@ class StatementChecker(CallChecker):
         return found[0] if len(found) == 1 else tree.Block(node.position, found)
 
     def selection(self, node: syntax.Selection) -> Iterator[tree.Statement]:
-        condition: tree.Expr = nodes.literal(node.position, INT, 0)
+        condition: tree.Expr = tree.Literal(node.position, INT, 0)
         failed = False
         try:
             condition = self.condition(node.condition)

@@ -214,7 +214,7 @@ class FileChecker(StatementChecker):
         if not isinstance(kind, Scalar) or kind.kind == "float":
             raise self.report.error("template-kind", parameter.position, type=str(kind))
         number = scope.constant(argument, f"template argument '{parameter.name}'")
-        value = nodes.converted(nodes.literal(argument.position, INT, number), kind)
+        value = nodes.converted(tree.Literal(argument.position, INT, number), kind)
         assert isinstance(value, tree.Literal)
         return kind, value.value
 

@@ -77,13 +77,12 @@ class Expander:
         limit = self.report.limits.macro_depth
         if len(hidden) + depth >= limit:
             raise self.report.error("macro-depth", use, name=macro.name, limit=limit)
+        whole = macro.parameters is None
+        arguments = [] if whole else self.arguments(use, macro, stack)
         for token in macro.body:
-            pastes = token.text == "##" or (token.text == "#" and macro.parameters is not None)
-            if pastes and token.kind == "mark":
+            if token.kind == "mark" and (token.text == "##" or (token.text == "#" and not whole)):
                 raise self.report.outside("# and ## in macros", use)
-        if macro.parameters is None:
-            return [(token._replace(position=use.position), hidden) for token in macro.body]
-        return self.substitute(use, macro, self.arguments(use, macro, stack), hidden, depth)
+        return self.substitute(use, macro, arguments, hidden, depth)
 
     def placed(
         self, use: Token, macro: Macro, body: list[Hidden], hidden: frozenset[str]

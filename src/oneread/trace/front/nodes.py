@@ -70,7 +70,7 @@ def loaded(node: tree.Expr) -> tree.Expr:
     return tree.Load(node.position, node.type, node)
 
 
-def converted(node: tree.Expr, to: Type, explicit: bool = False) -> tree.Expr:
+def converted(node: tree.Expr, to: Type) -> tree.Expr:
     """Return a value as one of another type; the conversion is known to be allowed."""
     if node.type == to:
         return node
@@ -83,7 +83,7 @@ def converted(node: tree.Expr, to: Type, explicit: bool = False) -> tree.Expr:
             return tree.Literal(node.position, to, int(node.value != 0))
     if isinstance(node, tree.Literal) and isinstance(to, Pointer) and node.value == 0:
         return tree.Literal(node.position, to, 0)
-    return tree.Convert(node.position, to, node, explicit)
+    return tree.Convert(node.position, to, node)
 
 
 def implicit(node: tree.Expr, to: Type) -> tree.Expr | None:
@@ -125,11 +125,6 @@ def castable(have: Type, to: Type) -> bool:
     return have == to
 
 
-def literal(position: Position, kind: Scalar, value: fold.Number) -> tree.Literal:
-    """Return a constant, its value already of the type."""
-    return tree.Literal(position, kind, value)
-
-
 def sign(position: Position, operator: str, value: tree.Expr) -> tree.Expr:
     """Return ``-``, ``~`` or ``!`` of a number whose type fits."""
     kind = BOOL if operator == "!" else value.type
@@ -154,10 +149,10 @@ def arithmetic(position: Position, operator: str, left: tree.Expr, right: tree.E
     compares = operator in fold.COMPARISONS
     if isinstance(left, tree.Literal) and isinstance(right, tree.Literal):
         if compares:
-            return literal(position, BOOL, fold.compared(operator, left.value, right.value))
+            return tree.Literal(position, BOOL, fold.compared(operator, left.value, right.value))
         number = fold.applied(operator, left.value, right.value, kind)
         if number is not None:
-            return literal(position, kind, number)
+            return tree.Literal(position, kind, number)
     return tree.Binary(position, BOOL if compares else kind, operator, left, right)
 
 
@@ -165,7 +160,7 @@ def logical(position: Position, operator: str, left: tree.Expr, right: tree.Expr
     """Return ``&&`` or ``||`` of two bools."""
     if isinstance(left, tree.Literal):
         if (operator == "||") == bool(left.value):
-            return literal(position, BOOL, left.value)
+            return tree.Literal(position, BOOL, left.value)
         return right
     return tree.Logical(position, BOOL, operator, left, right)
 

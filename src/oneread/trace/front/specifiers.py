@@ -5,7 +5,7 @@ Knows which words make which type; knows no value of a dimension.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,7 +74,7 @@ class Specifiers:
     max_threads: Expr | None = None
 
 
-class SpecifierParser(Cursor):
+class SpecifierParser(Cursor, ABC):
     """Parses types and declarators at the cursor."""
 
     @abstractmethod

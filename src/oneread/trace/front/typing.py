@@ -5,7 +5,7 @@ The lowest layer of the checker. Knows names and layouts; knows no statement.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 from oneread.trace import tree
 from oneread.trace.front import syntax
@@ -27,7 +27,7 @@ MAXIMUM_ARRAY_BYTES = 1 << 20
 _MAXIMUM_ALIGN = 128
 
 
-class TypeChecker:
+class TypeChecker(ABC):
     """Resolves types in the scopes of one function or of the file.
 
     Parameters
