@@ -291,6 +291,19 @@ _TABLE: Final = (
         code="y[0] = A;",
         outside="__device__ float A;",
     ),
+    Refusal(
+        "a call in a constant",
+        "use a macro or a template parameter",
+        code="constexpr int n = f();",
+        outside="constexpr __device__ int f() { return 4; }",
+    ),
+    Refusal(
+        "a loop over a range",
+        "write a loop with an index",
+        code="float a[2] = {1, 2}; for (float v : a) y[0] += v;",
+    ),
+    Refusal("a structured binding", "name each member", code="float2 a = {1, 2}; auto [b, c] = a;"),
+    Refusal("a function declared within a function", "declare it outside", code="float a();"),
     Refusal("an extern variable", "pass a pointer to the kernel", code="extern float a;"),
 )
 

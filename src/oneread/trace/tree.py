@@ -154,7 +154,7 @@ class Convert(Expr):
     """A value made one of another type; from float to int the fraction is cut.
 
     Between scalars, from a scalar or pointer to bool, between pointers and 64-bit integers,
-    between pointers, and from anything to void.
+    between pointers, and from anything to void, a place that is not read then too.
     """
 
     value: Expr
@@ -201,7 +201,7 @@ class Conditional(Expr):
 
 @node
 class Comma(Expr):
-    """``left, right``: the value is the right one's."""
+    """``left, right``: the value is the right one's; a place on the left is not read."""
 
     left: Expr
     right: Expr

@@ -90,6 +90,11 @@ def test_name_that_is_there_twice_is_refused(text: str, said: str) -> None:
     assert messages(text) == [said]
 
 
+def test_parameter_of_a_kernel_needs_a_name() -> None:
+    (said,) = messages("__global__ void k(float* y, int) {}")
+    assert said == "1:32: a kernel's parameter needs a name, by which it is given its argument"
+
+
 def ids() -> set[str]:
     """Return the ids of messages that the sources name."""
     found: set[str] = set()

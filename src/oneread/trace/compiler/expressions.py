@@ -40,7 +40,7 @@ from oneread.trace.tree import (
     Unary,
     Update,
 )
-from oneread.trace.types import Pointer, Scalar, Struct
+from oneread.trace.types import Pointer, Scalar, Struct, Void
 from oneread.trace.watching import Watch
 
 Value = Callable[[Warp], Any]
@@ -180,6 +180,8 @@ class Expressions:
     # ---- operators
 
     def _convert(self, node: Convert) -> Value:
+        if isinstance(node.type, Void):
+            return self.unused(node.value)
         return convert(node.value.type, node.type, self.value(node.value))
 
     def _unary(self, node: Unary) -> Value:
@@ -235,7 +237,7 @@ class Expressions:
         return evaluate
 
     def _comma(self, node: Comma) -> Value:
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.unused(node.left), self.value(node.right)
 
         def evaluate(warp: Warp) -> Any:
             left(warp)

@@ -11,7 +11,6 @@ from oneread.trace.front.precedence import ASSIGNMENT, CHOICE
 from oneread.trace.front.specifiers import Specifiers
 from oneread.trace.front.syntax import (
     Alias,
-    Braces,
     Declarator,
     EnumType,
     Expr,
@@ -28,6 +27,9 @@ from oneread.trace.front.syntax import (
 class DeclarationParser(ExpressionParser):
     """Parses declarations at the cursor."""
 
+    #: Whether the members of a struct are being read.
+    in_struct = False
+
     def declare(self, name: str, is_type: bool = False) -> None:
         """Enter a name in the innermost scope."""
         self.scopes[-1][name] = is_type
@@ -36,6 +38,8 @@ class DeclarationParser(ExpressionParser):
         """Parse ``float a = 1, *b, c[4];``."""
         start = self.token
         found = self.specifiers()
+        if found.words.name == "auto" and self.sees("["):
+            raise self.report.outside("a structured binding", self.token)
         declared: list[tuple[Declarator, Expr | None]] = []
         while True:
             declarator = self.declarator()
@@ -55,7 +59,8 @@ class DeclarationParser(ExpressionParser):
         if self.sees("::"):
             raise self.report.outside("a name within a namespace or class", self.token)
         if self.sees(":"):
-            raise self.report.outside("a bit field", self.token)
+            what = "a bit field" if self.in_struct else "a loop over a range"
+            raise self.report.outside(what, self.token)
 
     def initialiser(self) -> Expr | None:
         """Parse ``= value``, ``{...}`` or ``(value)``, if one is there."""
@@ -68,9 +73,11 @@ class DeclarationParser(ExpressionParser):
         if self.sees("("):
             opening = self.token
             items = self.arguments(opening)
-            if len(items) == 1:
-                return items[0]
-            return self.made(Braces(opening.position, items), *items)
+            if not items:
+                raise self.report.outside("a function declared within a function", opening)
+            if len(items) > 1:
+                raise self.report.outside("a constructor", opening)
+            return items[0]
         return None
 
     def alias(self) -> Alias | None:
@@ -84,17 +91,19 @@ class DeclarationParser(ExpressionParser):
                 return None
             name = self.next()
             self.expect("=")
-            kind = self.type_id()
+            names = [(name.position, name.text, self.type_id())]
         else:
-            found = self.specifiers()
-            declarator = self.declarator()
-            if not declarator.name:
-                raise self.expected("a name")
-            name, kind = self.tokens[self.at - 1], TypeId(found.words, declarator)
-            name = name._replace(text=declarator.name)
-        self.declare(name.text, is_type=True)
+            words = self.specifiers().words
+            names = []
+            while not names or self.take(","):
+                declarator = self.declarator()
+                if not declarator.name:
+                    raise self.expected("a name")
+                names.append((declarator.position, declarator.name, TypeId(words, declarator)))
+        for _, text, _ in names:
+            self.declare(text, is_type=True)
         self.semicolon()
-        return Alias(start.position, kind, name.text)
+        return Alias(start.position, tuple(names))
 
     def begins_struct(self) -> bool:
         """Say whether a definition of a struct or enum stands here, and not a use of one."""
@@ -145,11 +154,13 @@ class DeclarationParser(ExpressionParser):
         opening = self.expect("{")
         members: list[Variables] = []
         self.scopes.append({})
+        outer, self.in_struct = self.in_struct, True
         try:
             while not self.sees("}"):
                 self.check_member(name.text if name else "")
                 members.append(self.variables())
         finally:
+            self.in_struct = outer
             self.scopes.pop()
         self.expect("}", opening)
         where = name.position if name else word.position

@@ -35,7 +35,7 @@ from oneread.trace.front.syntax import (
 #: What ends the arguments of a template.
 _CLOSING: Final = frozenset({">", ">>"})
 _PREFIXES: Final = frozenset({"-", "+", "!", "~", "*", "&", "++", "--"})
-_SIZES: Final = frozenset({"sizeof", "alignof"})
+SIZES: Final = frozenset({"sizeof", "alignof"})
 _CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _Made = TypeVar("_Made", bound=Expr)
 
@@ -99,13 +99,13 @@ class ExpressionParser(SpecifierParser):
                 kind = self.type_id()
                 self.expect(")", opening)
                 signs.append((opening, kind))
-            elif token.text in _SIZES and not (self.ahead().text == "(" and self.begins_type(2)):
+            elif token.text in SIZES and not (self.ahead().text == "(" and self.begins_type(2)):
                 signs.append(self.next())
             else:
                 break
         value = self.postfix()
         for sign in reversed(signs):
-            if isinstance(sign, Token) and sign.text in _SIZES:
+            if isinstance(sign, Token) and sign.text in SIZES:
                 value = self.made(SizeOf(sign.position, sign.text, value), value)
             elif isinstance(sign, Token):
                 value = self.made(Prefix(sign.position, sign.text, value), value)
@@ -208,7 +208,7 @@ class ExpressionParser(SpecifierParser):
         token = self.token
         if token.text in _CASTS:
             return self.cast()
-        if token.text in _SIZES:
+        if token.text in SIZES:
             return self.size_of()
         if self.is_refused(token):
             raise self.refused(token)

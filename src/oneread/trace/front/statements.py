@@ -10,6 +10,7 @@ from typing import Final
 
 from oneread.source.tokens import Token
 from oneread.trace.front.declarations import DeclarationParser
+from oneread.trace.front.expressions import SIZES
 from oneread.trace.front.report import Refused, guess
 from oneread.trace.front.syntax import (
     Apply,
@@ -114,7 +115,7 @@ class Parser(DeclarationParser):
         token, after = self.token, self.ahead()
         if self.begins_attribute() or token.text in _DECLARING:
             return True
-        if token.kind != "name":
+        if token.kind != "name" or token.text in SIZES:
             return False
         if self.begins_type(0):
             # `T(x);` and `T{x};` are values.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from oneread.source.text import Position
 from oneread.trace import tree
 from oneread.trace.front import syntax
 from oneread.trace.front.names import Lost, Named, Names
@@ -20,6 +21,7 @@ from oneread.trace.types import (
     Void,
     make_struct,
 )
+from oneread.trace.walking import under
 
 #: Largest array that is laid out at all, in bytes; what a block may have is the machine's to say.
 MAXIMUM_ARRAY_BYTES = 1 << 20
@@ -49,6 +51,13 @@ class TypeChecker(ABC):
     def value(self, node: syntax.Expr) -> tree.Expr:
         """Check an expression and return its value."""
 
+    def is_later(self, name: str) -> bool:
+        """Say whether the file declares a name, further down."""
+        return False
+
+    def used_before(self, name: str, where: Position) -> Refused:
+        return self.report.error("used-before", where, "used-before-hint", name=name)
+
     def base_type(self, words: syntax.TypeWords) -> Named:
         """Return the type that words name, ``auto`` aside."""
         meaning = self.names.find(words.name)
@@ -56,13 +65,15 @@ class TypeChecker(ABC):
             return meaning
         if isinstance(meaning, Lost) or words.name in self.lost:
             raise Refused
+        if self.is_later(words.name):
+            raise self.used_before(words.name, words.position)
         types = [name for name in self.names.known() if isinstance(self.names.find(name), Named)]
         close = guess(words.name, types)
         hint = "did-you-mean" if close else ""
         raise self.report.error("type-unknown", words.position, hint, name=words.name, guess=close)
 
     def resolved(
-        self, words: syntax.TypeWords, declarator: syntax.Declarator, auto: Type | None = None
+        self, words: syntax.TypeWords, declarator: syntax.Declarator, auto: Named | None = None
     ) -> tuple[Type, bool]:
         """Return the type of a declarator and whether what it declares is const itself.
 
@@ -72,7 +83,7 @@ class TypeChecker(ABC):
             Words of the type.
         declarator : syntax.Declarator
             Stars and dimensions.
-        auto : Type, optional
+        auto : Named, optional
             What ``auto`` stands for.
 
         Returns
@@ -82,8 +93,9 @@ class TypeChecker(ABC):
         bool
             Whether it is const.
         """
-        base = Named(auto) if words.name == "auto" and auto else self.base_type(words)
-        kind, const, volatile = base.type, words.const or base.const, words.volatile
+        base = auto if words.name == "auto" and auto else self.base_type(words)
+        kind, const = base.type, words.const or base.const
+        volatile = words.volatile or base.volatile
         for star_const, star_volatile in declarator.pointers:
             kind = Pointer(kind, const, volatile)
             const, volatile = star_const, star_volatile
@@ -118,22 +130,35 @@ class TypeChecker(ABC):
             )
         return length
 
+    def not_constant(self, value: tree.Expr, where: Position, what: str) -> Refused:
+        """Report a value that is not known at compile time."""
+        if any(isinstance(one, tree.Call) for one in under(value)):
+            return self.report.outside("a call in a constant", where)
+        return self.report.error("not-constant", where, "not-constant-hint", what=what)
+
     def constant(self, node: syntax.Expr, what: str) -> int:
         """Return the value of an integer that has to be known at compile time."""
         value = self.value(node)
         if not isinstance(value, tree.Literal) or not isinstance(value.type, Scalar):
-            raise self.report.error("not-constant", node.position, "not-constant-hint", what=what)
+            raise self.not_constant(value, node.position, what)
         if value.type.kind == "float":
             raise self.report.error("not-integer", node.position, what=what, type=str(value.type))
         return int(value.value)
 
     def type_id(self, node: syntax.TypeId) -> Type:
-        """Return the type of a cast or template argument."""
+        """Return the type of a cast."""
+        return self.argument_type(node).type
+
+    def argument_type(self, node: syntax.TypeId) -> Named:
+        """Return the type of a cast or template argument with its qualifiers."""
         if node.words.name == "auto":
             raise self.report.error("auto-here", node.words.position)
         if node.declarator.reference:
             raise self.report.outside("a cast to a reference", node.words.position)
-        return self.resolved(node.words, node.declarator)[0]
+        return Named(*self.resolved(node.words, node.declarator), self.is_volatile(node))
+
+    def is_volatile(self, node: syntax.TypeId) -> bool:
+        return node.words.volatile and not node.declarator.pointers
 
     def alignment(self, node: syntax.Expr | None) -> int:
         if node is None:
