@@ -152,3 +152,11 @@ def test_code_has_the_meaning_of_cpp(name: str) -> None:
 )
 def test_variable_in_its_own_initialiser_is_unset(code: str) -> None:
     assert "uninitialised-variable" in {fault.id for fault in traced(code).faults}
+
+
+@pytest.mark.parametrize("before", ["", "__syncthreads();"])
+def test_function_that_ends_without_its_value_is_reported(before: str) -> None:
+    text = f"__device__ float f(float a) {{ {before} if (a < 20) return a; }}"
+    (fault,) = traced("y[i] = f(i);", text).having("no-return")
+    assert (fault.severity, fault.line, fault.lanes) == ("error", 1, 0xFFF00000)
+    assert not traced("y[i] = f(i & 15);", text).having("no-return")

@@ -299,6 +299,17 @@ FAULTS: Final[dict[str, FaultText]] = {
         "shift by a bad width",
         "a {bits}-bit integer is shifted by {right} in line {line} (lane {lane})",
     ),
+    "shift-overflow": FaultText(
+        "warning",
+        "signed shift beyond its type",
+        "{left} << {right} in line {line} is undefined before C++20: the left side is negative or "
+        "a bit is lost (lane {lane})",
+    ),
+    "no-return": FaultText(
+        "error",
+        "function ends without a value",
+        "{function} in line {line} should return a value and reaches its end (lanes {lanes})",
+    ),
     "latent-overflow": FaultText(
         "note",
         "32-bit offset",

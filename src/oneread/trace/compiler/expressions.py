@@ -327,7 +327,7 @@ class Expressions:
         if stored is not None:
             return lambda warp: warp.registers[stored]
         body = self.bodies[node.function]
-        bind = self.bind(node)
+        bind, end = self.bind(node), self.end(node.function)
         empty = zero(node.function.return_type)
 
         def evaluate(warp: Warp) -> Any:
@@ -336,12 +336,28 @@ class Expressions:
             continued = warp.continued
             warp.returned, warp.result = 0, None
             body(warp)
+            end(warp)
             value = empty if warp.result is None else warp.result
             warp.mask, warp.returned, warp.result = mask, returned, result
             warp.continued = continued
             return value
 
         return evaluate
+
+    def end(self, function: Function) -> Callable[[Warp], None]:
+        """Return what reports the lanes that reach the end of a function that returns a value."""
+        if isinstance(function.return_type, Void):
+            return lambda _: None
+        device = self.context.device
+
+        def report(warp: Warp) -> None:
+            if warp.mask:
+                name = function.name
+                device.report.add(
+                    "no-return", function.position, warp, device.step, warp.mask, function=name
+                )
+
+        return report
 
     def bind(self, node: Call) -> Callable[[Warp], None]:
         """Return the closure that gives a function's parameters their values."""
