@@ -89,6 +89,12 @@ CASES = {
         "template <typename T> __device__ float f(T* a) { return 10; }\n"
         "__device__ float f(float a) { return a; }",
     ),
+    "the template with fewer types is nearer": Case(
+        "y[i] = f(1, 2) + f(1, 2.0f);",
+        (3, 3),
+        "template <typename T, typename U> __device__ int f(T a, U b) { return 2; }\n"
+        "template <typename T> __device__ int f(T a, T b) { return 1; }",
+    ),
     "braces fit a parameter of an overload": Case(
         "y[i] = f({1, 2});",
         (2, 2),

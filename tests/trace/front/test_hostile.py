@@ -147,6 +147,13 @@ def test_largest_source_is_read_in_time() -> None:
         OPEN + "f();" * 15000 + "}",
         OPEN + "zzzzzzzz = 1;" * 4500 + "}",
         OPEN + "{ int a = " * 100 + "1;" + "}" * 101,
+        "".join(
+            f"struct S{n} {{ int a; }}; __device__ int f(S{n} a) {{ return 1; }}\n"
+            for n in range(600)
+        )
+        + OPEN
+        + "".join(f"S{n} s{n}; f(s{n});" for n in range(600))
+        + "}",
     ],
     ids=lambda text: text[:20],
 )

@@ -48,7 +48,10 @@ class Functions:
         self.known_names: set[str] = set()
         self.template_scopes: dict[int, dict[str, bool]] = {}
         self.bodies: dict[int, syntax.Body] = {}
+        self.checkers: dict[tuple[int, Values], FunctionChecker] = {}
         self.made: dict[tuple[int, Values], FunctionChecker] = {}
+        #: Names of functions that are known to have one body for the same parameters.
+        self.single: set[str] = set()
         self.waiting: list[FunctionChecker] = []
 
     def add(self, head: syntax.FunctionHead) -> None:
@@ -99,10 +102,36 @@ class Functions:
             limit = self.report.limits.instances
             if len(self.made) >= limit:
                 raise self.report.fatal("too-many-instances", where, limit=limit)
-            checker = FunctionChecker(self, head, values)
-            self.made[key] = checker
-            self.waiting.append(checker)
+            self.made[key] = self.checker(head, values)
+            self.waiting.append(self.made[key])
         return self.made[key]
+
+    def checker(self, head: syntax.FunctionHead, values: Values) -> FunctionChecker:
+        """Return a function whose head is checked; its body is not until a call needs it."""
+        key = (head.start, values)
+        if key not in self.checkers:
+            self.checkers[key] = FunctionChecker(self, head, values)
+        return self.checkers[key]
+
+    def signature(self, head: syntax.FunctionHead) -> tuple[object, ...]:
+        """Return what heads of one function have in common."""
+        if head.template:
+            return len(head.template), len(head.parameters)
+        checker = self.checker(head, ())
+        kinds = [parameter.type for parameter in checker.function.parameters]
+        return tuple(zip(kinds, checker.references, strict=True))
+
+    def check_doubles(self, name: str) -> None:
+        """Report a function that has two bodies."""
+        seen: dict[tuple[object, ...], syntax.FunctionHead] = {}
+        for head in self.heads[name] if name not in self.single else ():
+            if head.body is None or head.template:
+                continue
+            first = seen.setdefault(self.signature(head), head)
+            if first is not head:
+                note = Diagnostic("declared-here", first.position, {"name": name}, "note")
+                raise self.report.error("function-twice", head.position, notes=(note,), name=name)
+        self.single.add(name)
 
     def body(self, head: syntax.FunctionHead) -> syntax.Body:
         """Return the statements of a function, parsed once."""
@@ -242,7 +271,7 @@ class FunctionChecker(FileChecker):
             raise self.report.error("host-call", where, "host-call-hint", name=name)
         if any(head.is_kernel for head in heads):
             raise self.report.error("kernel-call", where, name=name)
-        self.check_doubles(heads)
+        self.functions.check_doubles(name)
         if not any(self.is_before(head) for head in heads):
             raise self.report.error(
                 "used-before", where, "used-before-hint", name=name,
@@ -258,41 +287,18 @@ class FunctionChecker(FileChecker):
 
     def bodies(self, heads: Sequence[syntax.FunctionHead]) -> list[syntax.FunctionHead]:
         """Return the functions with a body that stand before this one or are announced there."""
-        before = [head for head in heads if self.is_before(head)]
+        known = {self.functions.signature(head) for head in heads if self.is_before(head)}
         return [
             head
             for head in heads
             if head.body is not None
-            and (head in before or any(self.is_same(head, one) for one in before))
+            and (self.is_before(head) or self.functions.signature(head) in known)
         ]
-
-    def is_same(self, one: syntax.FunctionHead, other: syntax.FunctionHead) -> bool:
-        """Say whether two heads are of one function."""
-        if one.template or other.template:
-            sizes = [(len(head.template), len(head.parameters)) for head in (one, other)]
-            return sizes[0] == sizes[1]
-        return self.signature(one) == self.signature(other)
-
-    def signature(self, head: syntax.FunctionHead) -> tuple[tuple[Type, bool], ...]:
-        checker = FunctionChecker(self.functions, head, ())
-        kinds = [parameter.type for parameter in checker.function.parameters]
-        return tuple(zip(kinds, checker.references, strict=True))
-
-    def check_doubles(self, heads: Sequence[syntax.FunctionHead]) -> None:
-        """Report a function that has two bodies."""
-        whole = [head for head in heads if head.body is not None and not head.template]
-        for at, head in enumerate(whole):
-            for first in whole[:at]:
-                if self.is_same(first, head):
-                    raise self.report.error(
-                        "function-twice", head.position, name=head.name,
-                        notes=self.declared_at(first),
-                    )  # fmt: skip
 
     def nearest(
         self, heads: Sequence[syntax.FunctionHead], node: syntax.Apply, arguments: Arguments
     ) -> syntax.FunctionHead:
-        """Return the overload whose parameters are nearest; plain functions before templates."""
+        """Return the nearest overload; of equals the one with the fewest types to deduce."""
         ranked = self.ranked(heads, node, arguments)
         if not ranked:
             given = ", ".join("{...}" if one is None else str(one.type) for one in arguments)
@@ -304,7 +310,7 @@ class FunctionChecker(FileChecker):
 
     def ranked(
         self, heads: Sequence[syntax.FunctionHead], node: syntax.Apply, arguments: Arguments
-    ) -> list[tuple[int, bool, syntax.FunctionHead]]:
+    ) -> list[tuple[int, int, syntax.FunctionHead]]:
         """Return the functions that a call fits, each with how far it is from it."""
         found = []
         written = node.function.arguments or ()
@@ -313,10 +319,9 @@ class FunctionChecker(FileChecker):
             if len(head.parameters) != len(arguments) or not settles(head, len(written), shown):
                 continue
             values = self.template_values(head, written, shown, node.position, self)
-            checker = FunctionChecker(self.functions, head, values)
-            far = checker.distance(arguments)
+            far = self.functions.checker(head, values).distance(arguments)
             if far is not None:
-                found.append((far, bool(head.template), head))
+                found.append((far, len(head.template), head))
         return found
 
     def least_distance(self, node: syntax.Apply, arguments: Arguments) -> int | None:
