@@ -175,8 +175,8 @@ def follow(text: str, rng: random.Random) -> str:
     find_kernels(source)
     device_code(source)
     try:
-        program = load_program(source, settings(rng)).program
-        run = launch(program, text, case(rng))
+        loaded = load_program(source, settings(rng))
+        run = launch(loaded, text, case(rng))
     except OneReadError as error:
         str(error).encode("utf-8")  # a message can be printed
         if isinstance(error, SourceError):

@@ -77,7 +77,7 @@ class Hoister:
                 )
 
     def _call(self, node: Call) -> Waiting:
-        bind, end = self._expressions.bind(node), self._expressions.end(node.function)
+        bind, end = self._expressions.bind(node), self._expressions.context.end(node.function)
         body = self._bodies[node.function]
         slot = self._expressions.context.extra_slot()
         self._expressions.stored[id(node)] = slot

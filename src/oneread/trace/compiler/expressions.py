@@ -18,6 +18,7 @@ from oneread.trace.machine.values import FULL, WARP, look, spread
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     AddressOf,
+    ArrayValue,
     Assign,
     Binary,
     BuiltinCall,
@@ -40,7 +41,7 @@ from oneread.trace.tree import (
     Unary,
     Update,
 )
-from oneread.trace.types import Pointer, Scalar, Struct, Void
+from oneread.trace.types import Array, Pointer, Scalar, Struct, Void
 from oneread.trace.watching import Watch
 
 Value = Callable[[Warp], Any]
@@ -176,6 +177,12 @@ class Expressions:
     def _construct(self, node: Construct) -> Value:
         values = [self.value(part) for part in node.values]
         return lambda warp: [value(warp) for value in values]
+
+    def _arrayvalue(self, node: ArrayValue) -> Value:
+        assert isinstance(node.type, Array)
+        values = [self.value(part) for part in node.values]
+        rest = [zero(node.type.element)] * ((node.type.length or 0) - len(values))
+        return lambda warp: [*(value(warp) for value in values), *rest]
 
     # ---- operators
 
@@ -327,7 +334,7 @@ class Expressions:
         if stored is not None:
             return lambda warp: warp.registers[stored]
         body = self.bodies[node.function]
-        bind, end = self.bind(node), self.end(node.function)
+        bind, end = self.bind(node), self.context.end(node.function)
         empty = zero(node.function.return_type)
 
         def evaluate(warp: Warp) -> Any:
@@ -343,21 +350,6 @@ class Expressions:
             return value
 
         return evaluate
-
-    def end(self, function: Function) -> Callable[[Warp], None]:
-        """Return what reports the lanes that reach the end of a function that returns a value."""
-        if isinstance(function.return_type, Void):
-            return lambda _: None
-        device = self.context.device
-
-        def report(warp: Warp) -> None:
-            if warp.mask:
-                name = function.name
-                device.report.add(
-                    "no-return", function.position, warp, device.step, warp.mask, function=name
-                )
-
-        return report
 
     def bind(self, node: Call) -> Callable[[Warp], None]:
         """Return the closure that gives a function's parameters their values."""
