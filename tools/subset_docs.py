@@ -54,7 +54,8 @@ KINDS: dict[Kind, str] = {
 LIMITS = {
     "source_bytes": "bytes",
     "nesting": "brackets, blocks and operators within each other",
-    "macro_depth": "macros within macros, files within files",
+    "macro_depth": "macros within macros",
+    "include_depth": "files within files",
     "tokens": "tokens after macros are expanded",
     "files": "files included",
     "instances": "functions made from templates",

@@ -24,7 +24,7 @@ _PREPROCESSOR: Final = {
     "macro-depth": "macro '{name}' is expanded more than {limit} macros deep (macro_depth)",
     "from-macro": "this comes from macro '{name}'",
     "too-many-tokens": "macros make more than {limit} tokens of this file (tokens)",
-    "include-depth": "include '{name}' is more than {limit} files deep (macro_depth)",
+    "include-depth": "include '{name}' is more than {limit} files deep (include_depth)",
     "include-many": "more than {limit} files are included (files)",
     "if-malformed": "this condition is not integer arithmetic",
     "if-zero": "this condition divides by zero",

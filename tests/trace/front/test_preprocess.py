@@ -126,7 +126,7 @@ def test_file_outside_of_the_folders_is_not_read(tmp_path: Path) -> None:
 def test_file_that_includes_itself_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "a.h"\n')
     (said,) = errors('#include "a.h"\n', Settings(folders=(tmp_path,)))
-    assert said.endswith("include 'a.h' is more than 32 files deep (macro_depth)")
+    assert said.endswith("include 'a.h' is more than 32 files deep (include_depth)")
 
 
 def test_file_that_includes_itself_twice_stops_at_the_limit(tmp_path: Path) -> None:

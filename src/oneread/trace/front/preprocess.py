@@ -278,8 +278,8 @@ class Preprocessor:
         if found is None:
             self.unknown_headers.append((wanted, name.position.line))
             return
-        if depth >= self.settings.limits.macro_depth:
-            limit = self.settings.limits.macro_depth
+        if depth >= self.settings.limits.include_depth:
+            limit = self.settings.limits.include_depth
             raise self.report.error("include-depth", name, name=wanted, limit=limit)
         if found.name in self.once:
             return
