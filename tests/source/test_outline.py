@@ -25,6 +25,7 @@ def pieces(text: str) -> tuple[list[Piece], list[Token]]:
         ("template <int N = (3), class T> __global__ void k(T* a) { }", "kernel", "k"),
         ("__device__ __forceinline__ float f(float a);", "device", "f"),
         ("__host__ __device__ float f() { return 1; }", "device", "f"),
+        ("template <> __device__ int f<int, (3 > 2)>(int a) { return a; }", "device", "f"),
         ("int main() { return 0; }", "host", "main"),
         ("std::vector<int> f(int a = 3) { if (a) { } }", "host", "f"),
         ("struct __align__(8) MD { float m; float f() { return m; } };", "type", "MD"),
@@ -102,3 +103,16 @@ def test_reached_is_what_is_named_and_what_that_names() -> None:
     assert [one.name or one.kind for one in found if one.start in keep] == [
         "A", "N", "enum", "g", "k", "static_assert",
     ]  # fmt: skip
+
+
+def test_assertion_counts_unless_it_names_what_the_kernel_does_not_reach() -> None:
+    text = (
+        "struct MD { float m; }; constexpr int OTHER = 2, OURS = 1; enum { A, B };\n"
+        "static_assert(OTHER == 2); static_assert(sizeof(MD) == 4); static_assert(B == 1);\n"
+        "static_assert(sizeof(int) == 4); static_assert(C == 3); constexpr int C = 3;\n"
+        "__global__ void k() { int a = A; }"
+    )
+    found, tokens = pieces(text)
+    keep = reached(found, tokens, "k")
+    kept = [tokens[one.start + 2].text for one in found if one.start in keep]
+    assert kept == ["A", "B", "sizeof", "k"]

@@ -65,6 +65,10 @@ Watch = Annotated[
     list[str] | None,
     typer.Option(metavar="EXPR", help="Also follow this expression over variables."),
 ]
+Truth = Annotated[
+    list[str] | None,
+    typer.Option(metavar="y=softmax", help="What an output should be, if its kernel does not say."),
+]
 Probe = Annotated[
     bool, typer.Option("--probe", help="Try many launches; show each fault's smallest.")
 ]
@@ -103,6 +107,7 @@ def trace(
     schedule: Schedule = "in-order",
     seed: Seed = None,
     watch: Watch = None,
+    truth: Truth = None,
     probe: Probe = False,
     fix: Fix = False,
     out: Out = None,
@@ -142,8 +147,14 @@ def _check(asked: SimpleNamespace) -> None:
 def _answer(asked: SimpleNamespace) -> str | None:
     """Do what was asked for; return the severity of the worst fault."""
     from oneread.trace import open_kernel
+    from oneread.trace.opening import is_file
 
-    opened = [open_kernel(name, asked.kernel, asked.include or ()) for name in asked.names]
+    of_files = asked.kernel, asked.include or ()
+    beside = any(map(is_file, asked.names))  # of keys that stand beside files they are not meant
+    opened = [
+        open_kernel(name, *(() if beside and not is_file(name) else of_files))
+        for name in asked.names
+    ]
     case = _case(asked)
     if Path(asked.input).is_file():
         numbers = _numbers(Path(asked.input))
@@ -187,6 +198,7 @@ def _case(asked: SimpleNamespace) -> "Case":
         schedule=schedule if asked.seed is None else _seeded(schedule, asked.seed),
         watch=tuple(asked.watch or ()),
         record=_blocks(asked.record),
+        truth=_pairs("--truth", asked.truth) or None,
         limits=_limits(asked.limit),
     )
 

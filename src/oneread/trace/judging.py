@@ -118,7 +118,7 @@ _ROW_OUTPUTS = {
 
 
 def guess(kernel: str, exponentials: int, outputs: Sequence[Output]) -> Truths:
-    """Return what each output seems to be, by names and shapes; those in doubt are left out."""
+    """Return what each output seems to be, by names and shapes; others are left out."""
     name = kernel.lower()
     whole = "softmax" if "softmax" in name or exponentials else ""
     if re.search(r"log_?softmax", name):
@@ -133,6 +133,11 @@ def guess(kernel: str, exponentials: int, outputs: Sequence[Output]) -> Truths:
             ranked = "top_probabilities" if whole else "top_values"
             found[output.name] = ranked if output.floating else "top_columns"
     return found
+
+
+def is_guessed(kernel: str, truth_: str) -> bool:
+    """Say whether a kernel that `guess` takes for a softmax is not called one."""
+    return "softmax" not in kernel.lower() and truth_ in {"softmax", "top_probabilities"}
 
 
 def judge(outputs: Sequence[Output], problem: Problem, truths: Truths) -> list[Judgement]:

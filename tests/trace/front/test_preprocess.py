@@ -54,6 +54,10 @@ def errors(text: str, settings: Settings | None = None) -> list[str]:
         ("#ifdef A\n1\n#else\n2\n#endif", "2"),
         ("#define A\n#ifndef A\n1\n#elif defined(A) && 1\n2\n#else\n3\n#endif", "2"),
         ("#if 0\n#if 1\n1\n#endif\n#else\n2\n#endif", "2"),
+        ("#define N 0\n#if N ? 8 / N : 1\n1\n#endif", "1"),
+        ("#if 1 || 1 << 99\n1\n#endif", "1"),
+        ("#if not 0 and (0 or 1)\n1\n#endif", "1"),
+        ('#define U _Pragma("unroll")\nU for (;;) _Pragma("x") _Pragma', "for ( ; ; ) _Pragma"),
         ("#if 0\ndon't \" mind\n#endif\n1", "1"),
         ("#if 0\n#nonsense\n#if ((\n#endif\n#endif\n1", "1"),
         ("#define N 4\n#if N * 2 == 8 && !(N % 2) && -N < 0 && (N ? 1 : 0)\n1\n#endif", "1"),
@@ -122,26 +126,26 @@ def test_file_outside_of_the_folders_is_not_read(tmp_path: Path) -> None:
 def test_file_that_includes_itself_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "a.h"\n')
     (said,) = errors('#include "a.h"\n', Settings(folders=(tmp_path,)))
-    assert said.endswith("include 'a.h' is more than 32 files deep")
+    assert said.endswith("include 'a.h' is more than 32 files deep (include_depth)")
 
 
 def test_file_that_includes_itself_twice_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "a.h"\n#include "a.h"\n')
     said = errors('#include "a.h"\n', Settings(folders=(tmp_path,)))
-    assert "more than 100 files are included" in said
+    assert "more than 100 files are included (files)" in said
 
 
 def test_macros_that_double_stop_at_the_limit() -> None:
     lines = ["#define A0 1 1"] + [f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 30)]
     assert errors("\n".join([*lines, "A29"])) == [
-        "macros make more than 100,000 tokens of this file"
+        "macros make more than 100,000 tokens of this file (tokens)"
     ]
 
 
 def test_macros_nested_too_deep_are_refused() -> None:
     lines = ["#define A0 1"] + [f"#define A{n} A{n - 1}" for n in range(1, 40)]
     assert errors("\n".join([*lines, "A39"])) == [
-        "41: macro 'A7' is expanded more than 32 macros deep"
+        "41: macro 'A7' is expanded more than 32 macros deep (macro_depth)"
     ]
 
 
@@ -159,3 +163,48 @@ def test_macros_that_are_whole_numbers_are_told() -> None:
     source = SourceText("k.cu", text)
     assert load_program(source).macros == {"TILE": 128, "HALF": 64}
     assert load_program(source, Settings(defines={"TILE": "32"})).macros["HALF"] == 16
+
+
+def test_argument_of_a_macro_stays_where_it_is_written() -> None:
+    text = (
+        "#define BOTH(a, b) y[0] = a; y[1] = (b)\n#define TWICE(a) (2 * (a))\n"
+        "__global__ void k(float* y) { BOTH(aa, TWICE(bb)); y[0] = cc; }\n"
+    )
+    with pytest.raises(SourceError) as caught:
+        load_program(SourceText("k.cu", text))
+    line = text.splitlines()[2]
+    found = [one.position for one in caught.value.diagnostics]
+    assert [line[at.column - 1 :][: at.length] for at in found] == ["aa", "bb", "cc"]
+
+
+def test_macro_without_parameters_that_joins_is_refused() -> None:
+    assert errors("#define A 1 ## 2\nA") == [
+        "2: # and ## in macros is outside the subset of CUDA C that is traced (write the name out)"
+    ]
+
+
+def test_macros_that_double_one_another_are_refused_though_nothing_uses_them() -> None:
+    lines = ["#define A0 1 1"] + [f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 14)]
+    lines += [f"#define X{n} A13" for n in range(200)]
+    text = "\n".join([*lines, "__global__ void k() {}"])
+    with pytest.raises(SourceError, match="macros make more than 100,000 tokens of this file"):
+        load_program(SourceText("k.cu", text))
+
+
+def test_command_line_has_the_last_word_over_undef_too() -> None:
+    text = "#ifdef TILE\n#undef TILE\n#endif\n#define TILE 64\nTILE"
+    assert expanded(text) == "64"
+    assert expanded(text, TILE="32") == "32"
+
+
+def test_constants_that_the_kernel_reaches_are_told() -> None:
+    text = (
+        "constexpr int THREADS = 64, OTHER = 2;\nconst float HALF = 0.5f;\nenum { LANES = 32 };\n"
+        "constexpr int UNUSED = 3;\n"
+        "__global__ void k(float* y) { y[THREADS] = HALF * LANES; }\n"
+    )
+    assert load_program(SourceText("k.cu", text)).constants == {
+        "THREADS": 64,
+        "OTHER": 2,
+        "LANES": 32,
+    }

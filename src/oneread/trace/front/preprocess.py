@@ -6,7 +6,7 @@ lists; errors in directives do not end the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ _DIRECTIVES: Final = frozenset(
 
 
 @dataclass(slots=True)
-class _Condition:
+class _Branch:
     """An open `#if`: whether its lines count now, and whether any branch has counted yet."""
 
     opening: Token
@@ -81,19 +81,27 @@ class Preprocessor:
     def run(self, source: SourceText) -> list[Token]:
         """Return the tokens of a file with everything obeyed; one of kind ``end`` last."""
         end = self.file(source, 0)
-        self.tokens.append(end)
-        return self.tokens
+        return [*_without_pragmas(self.tokens), end]
 
     def integers(self) -> dict[str, int]:
-        """Return the macros that are integer arithmetic, with their values."""
+        """Return the macros that are integer arithmetic, with their values.
+
+        Raises
+        ------
+        SourceError
+            When all of them together make more tokens than one file may have.
+        """
         found: dict[str, int] = {}
-        scratch = Report(self.settings.limits)
+        limits, scratch = self.settings.limits, Report(self.settings.limits)
+        expander = Expander(self.macros, scratch)
         for name, macro in self.macros.items():
             if macro.parameters is None and macro.body and name not in PREDEFINED:
                 with suppress(Refused, SourceError):
-                    body = list(Expander(self.macros, scratch).expand(list(macro.body)))
+                    body = list(expander.expand(list(macro.body)))
                     if not any(token.kind == "name" for token in body):
                         found[name] = value_of(macro.body[0], body, scratch)
+            if expander.produced > limits.tokens:
+                raise self.report.fatal("too-many-tokens", macro.position, limit=limits.tokens)
         return found
 
     def file(self, source: SourceText, depth: int) -> Token:
@@ -103,7 +111,7 @@ class Preprocessor:
         limit = self.settings.limits.source_bytes
         if size > limit:
             raise self.report.fatal("too-large", tokens[0].position, size=size, limit=limit)
-        conditions: list[_Condition] = []
+        conditions: list[_Branch] = []
         text: list[Token] = []
         at = 0
         while tokens[at].kind != "end":
@@ -138,7 +146,7 @@ class Preprocessor:
             raise self.report.fatal("too-many-tokens", self.tokens[-1].position, limit=limit)
 
     def directive(
-        self, line: list[Token], source: SourceText, conditions: list[_Condition], depth: int
+        self, line: list[Token], source: SourceText, conditions: list[_Branch], depth: int
     ) -> None:
         if not line:
             return
@@ -154,7 +162,9 @@ class Preprocessor:
             case "define":
                 self.define(name, rest)
             case "undef":
-                self.macros.pop(self.macro_name(name, rest).text, None)
+                undefined = self.macro_name(name, rest).text
+                if undefined not in self.settings.defines:  # the command line has the last word
+                    self.macros.pop(undefined, None)
             case "include":
                 self.include(name, rest, source, depth)
             case "error":
@@ -210,15 +220,15 @@ class Preprocessor:
             return tuple(names), False, body[at + 1 :]
         raise self.report.error("macro-parameters", name, name=name.text)
 
-    def conditional(self, name: Token, rest: list[Token], conditions: list[_Condition]) -> None:
+    def conditional(self, name: Token, rest: list[Token], conditions: list[_Branch]) -> None:
         outer = all(one.counts for one in conditions[:-1])
         if name.text in ("if", "ifdef", "ifndef"):
             outer = outer and (not conditions or conditions[-1].counts)
             holds = False
-            conditions.append(_Condition(name, False, True))  # should the line be wrong
+            conditions.append(_Branch(name, False, True))  # should the line be wrong
             if outer:
                 holds = self.holds(name, rest)
-            conditions[-1] = _Condition(name, holds, holds or not outer)
+            conditions[-1] = _Branch(name, holds, holds or not outer)
             return
         if not conditions:
             raise self.report.error("if-lost", name, name=name.text)
@@ -268,8 +278,8 @@ class Preprocessor:
         if found is None:
             self.unknown_headers.append((wanted, name.position.line))
             return
-        if depth >= self.settings.limits.macro_depth:
-            limit = self.settings.limits.macro_depth
+        if depth >= self.settings.limits.include_depth:
+            limit = self.settings.limits.include_depth
             raise self.report.error("include-depth", name, name=wanted, limit=limit)
         if found.name in self.once:
             return
@@ -292,7 +302,25 @@ class Preprocessor:
         return None
 
 
+def _without_pragmas(tokens: list[Token]) -> Iterator[Token]:
+    """Leave out ``_Pragma("...")``, which has no effect on a trace."""
+    at = 0
+    while at < len(tokens):
+        word, *rest = tokens[at : at + 4]
+        if word.text == "_Pragma" and [one.text for one in rest[::2]] == ["(", ")"]:
+            at += 4
+        else:
+            yield word
+            at += 1
+
+
+def whole_numbers(defines: Mapping[str, str]) -> dict[str, int]:
+    """Return the macros of a command line that are integer arithmetic, with their values."""
+    settings = Settings(defines=defines)
+    return Preprocessor(settings, Report(settings.limits)).integers()
+
+
 def read_file(path: Path, limit: int) -> SourceText:
     """Return a file's text; a byte more than the limit at most, which shows that it is too long."""
     with path.open("rb") as file:
-        return SourceText(str(path), file.read(limit + 1).decode("utf-8", "replace"))
+        return SourceText(str(path), file.read(limit + 1).decode("utf-8-sig", "replace"))
