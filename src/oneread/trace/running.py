@@ -20,7 +20,7 @@ from oneread.trace.counts import Counts, gather
 from oneread.trace.errors import UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
-from oneread.trace.judging import Judgement, Output, Problem, guess, judge
+from oneread.trace.judging import Judgement, Output, Problem, check, guess, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
@@ -28,7 +28,7 @@ from oneread.trace.machine.memory import Buffer
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
-from oneread.trace.static import has_rows
+from oneread.trace.static import has_rows, spanning_indices
 from oneread.trace.tree import Program, Variable
 from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
 from oneread.trace.watching import Watch, Watches
@@ -84,7 +84,7 @@ def launch(program: Program, text: str, case: Case) -> Run:
         What happened.
     """
     run = _Session(program, text, case, find_nan=False).run()
-    if any(one.got is not None and one.got != one.got for one in run.result):
+    if any(one.wrong_nans for one in run.result):
         again = _Session(program, text, replace(case, record=False), find_nan=True).run()
         run.faults.extend(again.having("nan-made"))
         run.faults.sort(key=order)
@@ -108,6 +108,7 @@ class _Session:
             self._names,
             case.input,
         )
+        check(case.truth or {}, (one.name for one in self._arguments if one.role != "scalar"))
         self._buffers: dict[str, Buffer] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._schedule = Schedule.parse(case.schedule)
@@ -132,12 +133,10 @@ class _Session:
             self._device.step,
             (context.exps[0], context.exps[1]),
         )
-        result = self._judge(counts)
+        result = self._judge()
         after_run(self._faults, self._program, context, self._written(), counts, result)
         faults = self._faults.sorted()
-        add_repairs(
-            faults, self._text, _bound(self._arguments), self._names, math.prod(self._block)
-        )
+        self._add_repairs(faults, result)
         return Run(
             self._program.kernel.name,
             self._grid,
@@ -259,7 +258,7 @@ class _Session:
         local = recorder.recording.locals.values() if recorder is not None else ()
         return [*map(memory, [*self._buffers.values(), *shared]), *local]
 
-    def _judge(self, counts: Counts) -> list[Judgement]:
+    def _judge(self) -> list[Judgement]:
         case = self._case
         shapes = {one.name: _plain(one.shape) for one in self._arguments}
         outputs = [
@@ -271,14 +270,19 @@ class _Session:
             )
             for buffer in self._written()
         ]
-        if not self._wide():
+        inputs = len(self._wide())
+        if not inputs:
             return []
         truths: Mapping[str, str] = (
-            guess(self._program.kernel.name, counts.exps, outputs)
-            if case.truth is None
-            else case.truth
+            guess(self._program.kernel.name, inputs, outputs) if case.truth is None else case.truth
         )
         return judge(outputs, self._problem("an output"), truths)
+
+    def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
+        bound = _bound(self._arguments) if result else None
+        spanning = spanning_indices(self._program, bound) if faults and bound else frozenset()
+        threads = math.prod(self._block)
+        add_repairs(faults, self._text, bound, spanning, self._names, threads)
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""
