@@ -10,7 +10,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import gallery_beside as beside
@@ -104,7 +104,7 @@ def fix(key: str) -> str:
     """Return how the twin differs, and the command that runs it."""
     kernel = entries.catalogue().kernels[key]
     twin = kernel.mended
-    before, after = (list(code(entries.source(k), key, twin)) for k in (key, twin))
+    before, after = (code(entries.source(k), key, twin) for k in (key, twin))
     lines = [
         line
         for line in difflib.unified_diff(before, after, n=1, lineterm="")
@@ -114,10 +114,10 @@ def fix(key: str) -> str:
     return "\n".join(["```diff", *lines, "```", "", "```console", f"$ {run}", "```"])
 
 
-def code(text: str, key: str, twin: str) -> Iterator[str]:
-    """Yield the lines of a kernel below its head comment, its name left open."""
-    body = text[text.index("\n\n") :].replace(twin, "NAME").replace(key, "NAME")
-    yield from (line for line in body.splitlines() if not line.startswith("#include"))
+def code(text: str, key: str, twin: str) -> list[str]:
+    """Return the lines of a kernel below its head comment, its name left open."""
+    body = text.partition("\n\n")[2]
+    return body.replace(twin, "NAME").replace(key, "NAME").splitlines()
 
 
 PARTS: dict[str, Callable[[str], str]] = {

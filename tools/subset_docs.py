@@ -49,6 +49,17 @@ KINDS: dict[Kind, str] = {
     "atomic": "Atomics",
 }
 
+#: The limits of a file, as they are called on the page.
+LIMITS = {
+    "source_bytes": "bytes",
+    "nesting": "brackets, blocks and operators within each other",
+    "macro_depth": "macros within macros, files within files",
+    "tokens": "tokens after macros are expanded",
+    "files": "files included",
+    "instances": "functions made from templates",
+    "errors": "errors shown",
+}
+
 
 def cell(code: str) -> str:
     """Return code as one cell of a table."""
@@ -84,18 +95,14 @@ def page() -> str:
         "",
         "## Limits",
         "",
-        "Each is a setting, and what goes beyond it is an error that names it.",
+        "Each is a setting (`--limit nesting=300`), and what goes beyond it is an error that",
+        "names it.",
         "",
-        "| of one file | at most |",
-        "|---|---|",
-        f"| bytes | {limits.source_bytes:,} |",
-        f"| brackets, blocks and operators within each other | {limits.nesting:,} |",
-        f"| macros within macros, files within files | {limits.macro_depth:,} |",
-        f"| tokens after macros are expanded | {limits.tokens:,} |",
-        f"| files included | {limits.files:,} |",
-        f"| functions made from templates | {limits.instances:,} |",
-        f"| errors shown | {limits.errors:,} |",
+        "| of one file | at most | setting |",
+        "|---|---|---|",
     ]
+    for name, what in LIMITS.items():
+        lines.append(f"| {what} | {getattr(limits, name):,} | `{name}` |")
     return "\n".join(lines) + "\n"
 
 

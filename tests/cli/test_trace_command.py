@@ -89,6 +89,13 @@ def test_race_is_shown_with_lines_threads_repair_and_commands() -> None:
         assert f"oneread trace online_softmax_tiled_racy --define TILE=64 {option}\n" in shown
 
 
+def test_kernel_is_named_for_the_file_that_stands_beside_a_key(tmp_path: Path) -> None:
+    file = tmp_path / "two.cu"
+    file.write_text(TWICE)
+    shown = trace("relu", str(file), "--kernel", "twice", "--block", "32", "--vocab", "32")
+    assert row(shown, "writes an element of y") == ["1", "1"]
+
+
 def test_sequence_has_a_column_a_launch() -> None:
     shown = trace("online_parallel")
     assert row(shown, "faults") == ["none", "none"]
@@ -205,6 +212,40 @@ def test_fail_on_decides_the_status(level: str, status: int) -> None:
     trace("zoo_missing_syncwarp", "--fail-on", level, status=status)
 
 
+SILU = """__global__ void silu(const float* x, float* y, int vocab) {
+    const size_t i = (size_t)blockIdx.x * vocab + threadIdx.x;
+    y[i] = x[i] / (1.0f + expf(-x[i]));
+}
+"""
+
+
+def test_kernel_with_exponentials_that_is_no_softmax_passes(tmp_path: Path) -> None:
+    file = tmp_path / "silu.cu"
+    file.write_text(SILU)
+    shown = trace(str(file), "--vocab", "32", "--block", "32")
+    assert "say --truth y=softmax" in " ".join(shown.split())
+    assert row(shown, "error against float64") == ["not", "known"]
+
+
+def test_truth_that_is_said_is_demanded(tmp_path: Path) -> None:
+    file = tmp_path / "silu.cu"
+    file.write_text(SILU)
+    words = (str(file), "--vocab", "32", "--block", "32", "--truth", "y=softmax")
+    shown = trace(*words, status=1)
+    assert "wrong result" in shown
+    assert "--truth y=softmax" in shown
+
+
+def test_limit_of_a_text_is_a_setting_that_its_message_names(tmp_path: Path) -> None:
+    file = tmp_path / "deep.cu"
+    deep = f"{'(' * 210}1{')' * 210}"
+    file.write_text(f"__global__ void k(const float* x, float* y, int n) {{ y[n] = {deep}; }}")
+    words = (str(file), "--rows", "2", "--vocab", "1", "--block", "1", "--arg", "y=4")
+    assert "nested more than 200 deep (nesting)" in error(*words)
+    trace(*words, "--limit", "nesting=300")
+    trace("relu", "--limit", "nesting=300", "--json")
+
+
 def test_n_is_vocab() -> None:
     assert "4 rows x 100" in trace("relu", "--n", "100")
 
@@ -216,6 +257,11 @@ def test_source_errors_are_shown_as_a_compiler_does(tmp_path: Path) -> None:
     assert said[0] == "bad.cu:2:12: error: call to unknown function 'expff' (did you mean 'expf'?)"
     assert said[2].strip().startswith("^")
     assert said[3].startswith("bad.cu:3:5: error: 'z' is not declared")
+
+
+def test_tunable_that_is_no_number_is_an_error_of_the_source() -> None:
+    assert "'²'" in error("top_k", "-D", "K_MAX=²")
+    assert "static_assert failed" in error("relu", "-D", "TILE=-5", "--input", "inf-first-tile")
 
 
 @pytest.mark.parametrize(
@@ -230,6 +276,8 @@ def test_source_errors_are_shown_as_a_compiler_does(tmp_path: Path) -> None:
         (["relu", "--define", "=3"], "NAME=VALUE"),
         (["relu", "--arg", "x"], "NAME=VALUE"),
         (["relu", "--arg", "q=3"], "no parameter is named 'q'"),
+        (["relu", "--truth", "q=relu"], "no parameter is named 'q'"),
+        (["relu", "--truth", "y=silu"], "truth 'silu' is none of log_softmax"),
         (["relu", "--block", "max("], "max("),
         (["online_softmax_tiled", "--limit", "steps=300"], "(steps)"),
         (["relu", "--limit", "what=3"], "no 'what'"),
@@ -240,6 +288,9 @@ def test_source_errors_are_shown_as_a_compiler_does(tmp_path: Path) -> None:
         (["relu", "--record", "a", "--out", "x"], "numbers of blocks"),
         (["relu", "fma_f32", "--fix"], "one kernel, not 2"),
         (["online_parallel", "--probe"], "is a sequence"),
+        (["online_softmax", "--kernel", "nope"], "a kernel and folders are for files"),
+        (["online_softmax", "relu", "-I", "."], "a kernel and folders are for files"),
+        (["safe_unfused", "--kernel", "top_k"], "a kernel and folders are for files"),
         (["relu", "--probe", "--json"], "without --probe"),
     ],
 )

@@ -89,6 +89,15 @@ def test_fault_has_task_hint_proof_and_fix(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", FAULTS)
+def test_fix_brings_the_headers_that_it_needs(tool: ModuleType, key: str) -> None:
+    ours, twins = (
+        set(re.findall(r"#include .*", entries.source(one))) for one in (key, KERNELS[key].mended)
+    )
+    changed = tool.fix(key).splitlines()
+    assert [line for line in twins - ours if f"+{line}" not in changed] == []
+
+
+@pytest.mark.parametrize("key", FAULTS)
 def test_fix_changes_a_few_lines(tool: ModuleType, key: str) -> None:
     changed = [line for line in tool.fix(key).splitlines() if re.match(r"[+-] ", line)]
     assert 1 <= len(changed) <= 9

@@ -102,3 +102,16 @@ def test_reached_is_what_is_named_and_what_that_names() -> None:
     assert [one.name or one.kind for one in found if one.start in keep] == [
         "A", "N", "enum", "g", "k", "static_assert",
     ]  # fmt: skip
+
+
+def test_assertion_counts_unless_it_names_what_the_kernel_does_not_reach() -> None:
+    text = (
+        "struct MD { float m; }; constexpr int OTHER = 2, OURS = 1; enum { A, B };\n"
+        "static_assert(OTHER == 2); static_assert(sizeof(MD) == 4); static_assert(B == 1);\n"
+        "static_assert(sizeof(int) == 4); static_assert(C == 3); constexpr int C = 3;\n"
+        "__global__ void k() { int a = A; }"
+    )
+    found, tokens = pieces(text)
+    keep = reached(found, tokens, "k")
+    kept = [tokens[one.start + 2].text for one in found if one.start in keep]
+    assert kept == ["A", "B", "sizeof", "k"]

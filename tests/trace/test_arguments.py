@@ -96,6 +96,25 @@ def test_block_is_taken_from_the_macro_that_names_it() -> None:
     assert run(text, rows=1, truth={}, defines={"THREADS": 32}).block == (32, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("head", "defines"),
+    [
+        ("constexpr int THREADS = 64;", {}),
+        ("#define WARPS 2\n#define THREADS (32 * WARPS)", {}),
+        ("#ifndef THREADS\n#define THREADS 128\n#endif", {"THREADS": "0x40"}),
+        ("#ifndef THREADS\n#define THREADS 128\n#endif", {"THREADS": "(64)"}),
+        ("#if 1\n#define THREADS 64\n#else\n#define THREADS 32\n#endif", {}),
+        ("#define THREADS 64\n/*\n#define THREADS 32\n*/", {}),
+    ],
+)
+def test_block_is_what_the_source_means_by_its_name(head: str, defines: dict[str, str]) -> None:
+    body = "__shared__ float s[THREADS]; s[threadIdx.x] = 1; y[threadIdx.x] = s[threadIdx.x];"
+    text = f"{head}\n__global__ void k(float* y) {{ {body} }}"
+    outcome = run(text, rows=1, truth={}, defines=defines, arguments={"y": "64:inout:zeros"})
+    assert outcome.block == (64, 1, 1)
+    assert not outcome.faults
+
+
 def test_data_of_the_wrong_length_is_an_error() -> None:
     text = "__global__ void k(const float* x, float* y, int n) { y[0] = x[0]; }"
     with pytest.raises(UsageError, match="2 are given"):
@@ -125,3 +144,40 @@ def test_input_that_follows_from_the_logits_holds_its_truth() -> None:
     late = text.replace("const float* x, const float* m", "const float* m, const float* x")
     with pytest.raises(UsageError, match="m follows from logits"):
         run(late, truth={"m": "maximum"}, **case)
+
+
+SCALED = "__global__ void k({kind} a, float* y) {{ y[threadIdx.x] = {value}; }}"
+
+
+def of_scalar(kind: str, value: str, said: str | float) -> set[float]:
+    outcome = run(
+        SCALED.format(kind=kind, value=value),
+        rows=1,
+        vocab=32,
+        block=32,
+        truth={},
+        arguments={"a": said, "y": "32:inout:zeros"},
+    )
+    return set(outcome.outputs["y"])
+
+
+def test_bool_argument_holds_in_every_lane() -> None:
+    assert of_scalar("bool", "a ? 1 : 2", "1") == {1}
+    assert of_scalar("bool", "a ? 1 : 2", "5") == {1}
+    assert of_scalar("bool", "a ? 1 : 2", "0") == {2}
+
+
+def test_float_argument_is_rounded_to_its_type() -> None:
+    assert of_scalar("float", "a == 0.1f", "0.1") == {1}
+    assert of_scalar("double", "a == 0.1", "0.1") == {1}
+    assert of_scalar("float", "isinf(a)", "1e39") == {1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("int", "5000000000"), ("unsigned", "0-5"), ("signed char", 128), ("int", 1.5)],
+)
+def test_integer_argument_that_its_type_cannot_hold_is_an_error(kind: str, said: float) -> None:
+    with pytest.raises(UsageError, match=f"a is {kind}"):
+        of_scalar(kind, "a", said)
+    assert of_scalar(kind, "a", 100) == {100}

@@ -210,3 +210,17 @@ def test_place_that_nobody_uses_is_not_read(statement: str, place: str) -> None:
     assert outcome.outputs["y"] == [float(LANES + moved)] * LANES
     assert outcome.counts.buffers["x"].loads.max == 0
     assert outcome.faults == []
+
+
+@pytest.mark.parametrize("number", ["1152921573326323713LL", "18446743523953737729ull"])
+def test_integer_constant_becomes_the_nearest_float(number: str) -> None:
+    # Rounded to double first, it would lie in the middle of two and go to the even one.
+    text = (
+        f"__global__ void k(float* y, float* z, long long n) {{"
+        f" y[threadIdx.x] = (float){number}; z[threadIdx.x] = (float)(({number}) + n); }}"
+    )
+    arguments = {"y": "32:inout:zeros", "z": "32:out", "n": 0}
+    outcome = run(text, rows=1, vocab=32, block=32, truth={}, arguments=arguments)
+    assert outcome.outputs["y"] == outcome.outputs["z"]
+    whole = np.array(int(number.rstrip("LlUu")))  # NumPy rounds an array of integers once
+    assert outcome.outputs["y"][0] == float(whole.astype(np.float32))

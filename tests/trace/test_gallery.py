@@ -126,3 +126,8 @@ def test_mended_kernel_is_clean_where_the_faulty_one_is_not(name: str, fault: An
             run_kernel(mended, case)
     else:
         assert problems(run_kernel(mended, case)) == []
+
+
+def test_limit_of_k_follows_any_integer_that_c_knows() -> None:
+    outcome = run_kernel("top_k", Case(defines={"K_MAX": "(0x4)"}))
+    assert {one.name: one.size for one in outcome.arguments}["k"] == 4

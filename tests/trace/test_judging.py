@@ -8,7 +8,15 @@ from oneread.trace import Case, Run, UsageError, run, run_kernel
 from oneread.trace.exploring import explore
 from oneread.trace.judging import absolute, compare
 
-LOOP = "const size_t row = (size_t)blockIdx.x * n;\nfor (int i = threadIdx.x; i < n; i += blockDim.x)"
+SOFTMAX = """
+    float m = -INFINITY, d = 0;
+    for (int i = 0; i < n; ++i) m = fmaxf(m, x[i]);
+    for (int i = 0; i < n; ++i) d += expf(x[i] - m);
+    y[threadIdx.x] = expf(x[threadIdx.x] - m) / d"""
+SILU = "y[threadIdx.x] = x[threadIdx.x] / (1 + expf(-x[threadIdx.x]))"
+LOOP = (
+    "const size_t row = (size_t)blockIdx.x * n;\nfor (int i = threadIdx.x; i < n; i += blockDim.x)"
+)
 
 
 def launched(head: str, value: str, **how: object) -> Run:
@@ -16,21 +24,34 @@ def launched(head: str, value: str, **how: object) -> Run:
     return run(text, rows=2, vocab=40, block=32, **how)  # type: ignore[arg-type]
 
 
-def test_kernel_with_an_exponential_and_another_name_is_not_judged() -> None:
-    sigmoid = "1.0f / (1.0f + expf(-x[row + i]))"
-    outcome = launched("sigmoid(const float* x, float* y, int n)", sigmoid)
-    assert (outcome.result, outcome.faults) == ([], [])
+def stored(name: str, body: str) -> Run:
+    text = f"__global__ void {name}(const float* x, float* y, int n) {{ {body}; }}"
+    return run(text, rows=1, vocab=32, block=32)
+
+
+def test_other_kernel_with_exponentials_gets_a_note() -> None:
+    outcome = stored("silu", SILU)
+    assert [(one.id, one.severity) for one in outcome.faults] == [("unlike-softmax", "note")]
+    assert "say --truth y=softmax" in str(outcome.faults[0])
+    assert outcome.result == []
+
+
+def test_kernel_that_is_called_a_softmax_has_to_be_one() -> None:
+    outcome = stored("softmax_v2", SILU)
+    assert [(one.id, one.severity) for one in outcome.faults] == [("wrong-result", "error")]
+    assert outcome.result[0].wrong == 32
+
+
+@pytest.mark.parametrize("name", ["softmax", "kernel2"])
+def test_softmax_is_known_by_what_it_gives(name: str) -> None:
+    outcome = stored(name, SOFTMAX)
+    assert not outcome.faults
+    assert [(one.op, one.wrong) for one in outcome.result] == [("softmax", 0)]
 
 
 def test_backward_pass_of_softmax_is_not_judged_as_softmax() -> None:
     head = "softmax_backward(const float* p, const float* dp, float* y, int n)"
     assert launched(head, "p[row + i] * dp[row + i]").result == []
-
-
-def test_kernel_that_is_named_softmax_is_judged() -> None:
-    outcome = launched("my_softmax(const float* x, float* y, int n)", "x[row + i]")
-    assert [one.op for one in outcome.result] == ["softmax"]
-    assert outcome.having("wrong-result")
 
 
 def test_truth_that_is_said_goes_before_the_name() -> None:
@@ -42,8 +63,8 @@ def test_truth_that_is_said_goes_before_the_name() -> None:
 @pytest.mark.parametrize(
     ("truth", "said"),
     [
-        ({"y": "sofmax"}, "no truth is called 'sofmax'; there are .*softmax"),
-        ({"z": "softmax"}, "truth of 'z': there are x, y"),
+        ({"y": "sofmax"}, "truth 'sofmax' is none of .*softmax"),
+        ({"z": "softmax"}, "no parameter is named 'z'"),
         ({"y": "multiply_add"}, "multiply_add needs 3 inputs; there are 1"),
     ],
 )

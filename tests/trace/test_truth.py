@@ -57,8 +57,23 @@ def test_spans_merge_to_the_row(row: list[float]) -> None:
     assert all(a == -math.inf for a in masked)
 
 
-def test_naive_softmax_is_algorithm_1(row: list[float]) -> None:
-    assert same(truth.naive_softmax(row), paper.naive(row))
+def test_naive_softmax_is_algorithm_1_in_float32(row: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        powers = np.exp(row).astype(np.float32).astype(np.float64)
+        want = powers / np.float64(np.float32(powers.sum()))
+    assert same(truth.naive_softmax(row), want)
+
+
+def test_naive_softmax_of_small_logits_is_that_of_the_paper() -> None:
+    row = make("normal", 1, COLUMNS)
+    assert truth.naive_softmax(row) == pytest.approx(paper.naive(row), rel=1e-6)
+
+
+def test_naive_softmax_overflows_as_its_kernel_does() -> None:
+    assert same(truth.naive_softmax([100.0, 0.0, 0.0]), [math.nan, 0, 0])
+    assert truth.naive_softmax([87.0] * 32) == [0] * 32
+    assert truth.naive_softmax([87.0] * 2) == [0.5] * 2
+    assert same(truth.naive_softmax([-200.0] * 2), [math.nan] * 2)
 
 
 def test_relu_of_nan_is_zero_as_that_of_fmaxf() -> None:

@@ -285,19 +285,12 @@ def _next_steps(
     from oneread.trace.opening import ALL_ORDERS
 
     faults = [fault for one in launches for fault in one.run.faults]
-    if len(opened) != 1 or opened[0].subject is None:
+    if len(opened) != 1 or opened[0].subject is None or not faults:
         return
     if case.schedule == ALL_ORDERS:
         case = dataclasses.replace(case, schedule="in-order")
     command = opened[0].subject.command(case)
-    unknown = [] if launches[0].run.result else list(launches[0].run.outputs)
-    if not faults and not unknown:
-        return
     yield ""
-    if unknown and case.truth is None:
-        yield f"say what is right:         {command} --truth {unknown[0]}=softmax"
-    if not faults:
-        return
     if any(fault.repair is not None for fault in faults):
         yield f"repair and run again:      {command} --fix"
     yield f"smallest launch of each:   {command} --probe"

@@ -104,10 +104,10 @@ def trace(
     shared_bytes: SharedBytes = None,
     arg: Arg = None,
     input: Input = "normal",  # noqa: A002 (the name of the option)
-    truth: Truth = None,
     schedule: Schedule = "in-order",
     seed: Seed = None,
     watch: Watch = None,
+    truth: Truth = None,
     probe: Probe = False,
     fix: Fix = False,
     out: Out = None,
@@ -154,8 +154,14 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
     """Do what was asked for; return the severity of the worst fault, and launches without end."""
     from oneread.trace import open_kernel
     from oneread.trace.inputs import PATTERNS
+    from oneread.trace.opening import is_file
 
-    opened = [open_kernel(name, asked.kernel, asked.include or ()) for name in asked.names]
+    of_files = asked.kernel, asked.include or ()
+    beside = any(map(is_file, asked.names))  # of keys that stand beside files they are not meant
+    opened = [
+        open_kernel(name, *(() if beside and not is_file(name) else of_files))
+        for name in asked.names
+    ]
     case = _case(asked)
     if asked.input not in PATTERNS and Path(asked.input).is_file():
         numbers = _numbers(Path(asked.input))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
-    "too-large": "the source has {size} bytes; at most {limit} are read",
+    "too-large": "the source has {size} bytes; at most {limit} are read (source_bytes)",
     "comment-open": "this comment is never closed; '*/' is missing",
     "string-open": "this string has no closing quote on its line",
     "character-open": "this character has no closing quote on its line",

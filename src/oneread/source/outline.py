@@ -82,21 +82,27 @@ def reached(pieces: Iterable[Piece], tokens: Sequence[Token], name: str) -> set[
     Returns
     -------
     set of int
-        Where the pieces start; every `static_assert` is among them.
+        Where the pieces start; a `static_assert` is among them unless it names what is not.
     """
     homes: dict[str, list[Piece]] = {}
-    found: set[int] = set()
+    asserts: list[Piece] = []
     for piece in pieces:
+        if piece.kind == "assert":
+            asserts.append(piece)
+            continue
         for one in declared(piece, tokens):
             homes.setdefault(one, []).append(piece)
-        if piece.kind == "assert":
-            found.add(piece.start)
+    found: set[int] = set()
     waiting = [name]
     while waiting:
         for piece in homes.pop(waiting.pop(), ()):
             found.add(piece.start)
             words = {token.text for token in tokens[piece.start : piece.stop]}
             waiting += [word for word in words if word in homes]
+    for piece in asserts:
+        words = {token.text for token in tokens[piece.start : piece.stop]}
+        if all(home.start in found for word in words for home in homes.get(word, ())):
+            found.add(piece.start)
     return found
 
 

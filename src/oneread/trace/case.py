@@ -5,20 +5,22 @@ Knows no machine.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oneread.source.arithmetic import integer
 from oneread.trace.errors import UsageError
+from oneread.trace.front.program import Loaded
+from oneread.trace.inputs import DEFAULT_TILE
 from oneread.trace.limits import Limits
 from oneread.trace.tree import Program
+from oneread.trace.truth import NAMES
 
 Size = int | str
 Extent = Size | tuple[Size, ...]
 
-#: Usual names of a macro that says how many threads a block has, the surest first.
-BLOCK_MACROS = (
+#: Usual names of a macro or constant that says how many threads a block has, the surest first.
+BLOCK_NAMES = (
     "THREADS",
     "NUM_THREADS",
     "BLOCK_THREADS",
@@ -32,8 +34,6 @@ BLOCK_MACROS = (
 
 #: Threads of a block where nothing says how many.
 DEFAULT_BLOCK = 128
-
-_DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)\s+\(?(\d+)[uU]?\)?\s*(?://.*|/\*.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -69,28 +69,27 @@ class Case:
         for name in ("rows", "vocab", "k"):
             if not 0 <= getattr(self, name) < 1 << 31:
                 raise UsageError(f"{name}={getattr(self, name)} is no size")
+        for truth in (self.truth or {}).values():
+            if truth not in NAMES:
+                raise UsageError(f"truth {truth!r} is none of {', '.join(sorted(NAMES))}")
 
-    def names(self, text: str) -> dict[str, int]:
-        """Return what expressions of sizes may name: rows, vocab, k and whole-number macros."""
-        named = {match[1]: int(match[2]) for match in _DEFINE.finditer(text)}
-        for name, value in self.defines.items():
-            named.pop(name, None)
-            if re.fullmatch(r"-?\d{1,9}", str(value)):
-                named[name] = int(value)
-        return {**named, "rows": self.rows, "vocab": self.vocab, "k": self.k}
+    def names(self, loaded: Loaded) -> dict[str, int]:
+        """Return what expressions of sizes may name: rows, vocab, k and numbers of the source."""
+        sizes = {"rows": self.rows, "vocab": self.vocab, "k": self.k}
+        return {**loaded.constants, **loaded.macros, **sizes}
 
     def grid_shape(self, names: Mapping[str, int]) -> tuple[int, int, int]:
         """Return the grid: one block a row unless said otherwise."""
         return _extent(self.rows if self.grid is None else self.grid, names)
 
     def block_shape(self, names: Mapping[str, int], program: Program) -> tuple[int, int, int]:
-        """Return the block: as said, by `__launch_bounds__`, by a usual macro, or 128."""
+        """Return the block: as said, by `__launch_bounds__`, by a usual name, or 128."""
         if self.block is not None:
             return _extent(self.block, names)
         if program.kernel.max_threads is not None:
             return (program.kernel.max_threads, 1, 1)
-        macro = next((name for name in BLOCK_MACROS if name in names), None)
-        return (DEFAULT_BLOCK if macro is None else names[macro], 1, 1)
+        known = next((name for name in BLOCK_NAMES if name in names), None)
+        return (DEFAULT_BLOCK if known is None else names[known], 1, 1)
 
     def dynamic_bytes(self, names: Mapping[str, int], threads: int) -> int:
         """Return the bytes of an ``extern __shared__`` array."""
@@ -99,8 +98,8 @@ class Case:
         return integer(self.shared_bytes, names)
 
     def tile(self, names: Mapping[str, int]) -> int:
-        """Return how many columns the kernel takes at a time, as far as a macro says it."""
-        return names.get("TILE", 32)
+        """Return how many columns the kernel takes at a time, as far as the source says it."""
+        return names.get("TILE", DEFAULT_TILE)
 
 
 def _extent(value: Extent, names: Mapping[str, int]) -> tuple[int, int, int]:

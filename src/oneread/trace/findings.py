@@ -49,7 +49,7 @@ def after_run(
     result : sequence of Judgement
         The outputs against the truth.
     """
-    known = {one.buffer for one in result}
+    known = {one.buffer for one in result if not (one.guessed and one.wrong)}
     line = program.kernel.position.line
     for buffer in written:
         _missing(faults, buffer, line, buffer.name in known)
@@ -58,7 +58,7 @@ def after_run(
         if judgement.wrong:
             _wrong(faults, by_name[judgement.buffer], judgement, line)
             for fault in faults.sorted():
-                if fault.id == "stray-row":
+                if fault.id == "stray-row" and not judgement.guessed:
                     fault.severity = "error"
     for one in counts.lines:
         _cost(faults, one)
@@ -119,7 +119,7 @@ def _wrong(faults: Faults, buffer: Buffer, judgement: Judgement, line: int) -> N
     writer: Access | None = buffer.writers[judgement.first_wrong]
     faults.put(
         _fault(
-            "wrong-result",
+            "unlike-softmax" if judgement.guessed else "wrong-result",
             writer.site.line if writer is not None else line,
             writer.site.column if writer is not None else 1,
             buffer=buffer.name,

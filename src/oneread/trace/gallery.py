@@ -5,7 +5,7 @@ Knows the catalogue; the runs are made elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from oneread.source.catalogue import (
 )
 from oneread.trace.case import Case
 from oneread.trace.errors import UsageError
+from oneread.trace.front.preprocess import whole_numbers
 from oneread.trace.running import Run
 from oneread.trace.sources import Launched, Source
 
@@ -45,9 +46,6 @@ def case_of(entry: KernelEntry, case: Case | None = None) -> Case:
     case = case or Case()
     defines = {name: str(value) for name, value in entry.trace_defines.items()}
     defines |= {name: str(value) for name, value in case.defines.items()}
-    names = {"rows": case.rows, "vocab": case.vocab, "k": case.k}
-    names |= {name: int(value) for name, value in defines.items() if value.isdigit()}
-    limit = entry.limits.get("k")
     arguments = {
         buffer.name: f"{size_of(buffer)}:{case.input if buffer.role == 'input' else 'out'}"
         for buffer in entry.buffers
@@ -56,7 +54,7 @@ def case_of(entry: KernelEntry, case: Case | None = None) -> Case:
     return replace(
         case,
         defines=defines,
-        k=case.k if limit is None else min(case.k, integer(limit, names)),
+        k=_fitting_k(entry, case, defines),
         grid=entry.grid if case.grid is None else case.grid,
         block=entry.block if case.block is None else case.block,
         shared_bytes=entry.shared_bytes if case.shared_bytes is None else case.shared_bytes,
@@ -65,7 +63,24 @@ def case_of(entry: KernelEntry, case: Case | None = None) -> Case:
     )
 
 
-def _entry(catalogue: Catalogue, key: str) -> KernelEntry:
+def _fitting_k(entry: KernelEntry, case: Case, defines: Mapping[str, str]) -> int:
+    """Return k within the kernel's limits."""
+    names = whole_numbers(defines) | {"rows": case.rows, "vocab": case.vocab, "k": case.k}
+    limit = entry.limits.get("k")
+    # A tunable that is no number is refused, with its place, where the source is read.
+    if limit is None or not names.keys() >= entry.trace_defines.keys():
+        return case.k
+    return min(case.k, integer(limit, names))
+
+
+def entry_of(catalogue: Catalogue, key: str) -> KernelEntry:
+    """Return what the catalogue says of a kernel.
+
+    Raises
+    ------
+    UsageError
+        When there is no kernel of that key.
+    """
     if key not in catalogue.kernels:
         raise UsageError(f"{key!r} is no kernel of the gallery: {', '.join(catalogue.kernels)}")
     return catalogue.kernels[key]
@@ -104,8 +119,8 @@ def run_kernel(key: str, case: Case | None = None) -> Run:
 def launch_kernel(key: str, case: Case | None = None) -> Launched:
     """Run one kernel of the gallery, and say with what."""
     catalogue = read_catalogue()
-    case = case_of(_entry(catalogue, key), case)
-    source = Source(catalogue.path(key), defines=case.defines)
+    case = case_of(entry_of(catalogue, key), case)
+    source = Source(catalogue.path(key), defines=case.defines, limits=case.limits)
     return Launched(key, source, case, source.launch(case))
 
 
@@ -142,7 +157,7 @@ def launch_sequence(key: str, case: Case | None = None) -> list[Launched]:
     launches: list[Launched] = []
     for launch in catalogue.sequences[key].launches:
         entry = catalogue.kernels[launch.kernel]
-        theirs = {one.name: launch.buffers.get(one.name, one.name) for one in entry.buffers}
+        theirs = {one.name: launch.buffers[one.name] for one in entry.buffers}
         data = {name: shared[known] for name, known in theirs.items() if known in shared}
         one = launch_kernel(launch.kernel, replace(case, data=data))
         shared |= {theirs[name]: values for name, values in one.run.outputs.items()}

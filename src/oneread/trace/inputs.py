@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from oneread.trace.machine.floats import FLOAT_MAX, round32
 
 #: Columns that hold -inf in `inf-first-tile` where the tile is not known.
 DEFAULT_TILE = 32
-
 
 #: Times the sum of 4 uniforms, whose variance is 4 / 12, gives a deviation of 2.
 _SCALE = 2 * 3**0.5
@@ -29,27 +29,38 @@ def uniforms(seed: int) -> Iterator[float]:
         yield ((mixed ^ (mixed >> 31)) >> 11) * 2.0**-53 + 2.0**-54
 
 
-def _normal(rows: int, columns: int, _tile: int) -> list[float]:
+class Shape(NamedTuple):
+    """What a pattern is to fill."""
+
+    rows: int
+    columns: int
+    tile: int
+    """Columns that the kernel takes at a time."""
+    number: int
+    """Inputs before this one."""
+
+
+def _normal(shape: Shape) -> list[float]:
     # The sum of 4 uniforms has the shape of a normal, and the same bits on every machine.
-    draw = uniforms(rows * 1_000_003 + columns)
+    draw = uniforms(shape.rows * 1_000_003 + shape.columns + (shape.number << 40))
     return [
         _SCALE * (next(draw) + next(draw) + next(draw) + next(draw) - 2)
-        for _ in range(rows * columns)
+        for _ in range(shape.rows * shape.columns)
     ]
 
 
-def _inf_first_tile(rows: int, columns: int, tile: int) -> list[float]:
-    values = _normal(rows, columns, tile)
-    for row in range(rows):
-        masked = min(tile, columns - 1)
+def _inf_first_tile(shape: Shape) -> list[float]:
+    values, columns = _normal(shape), shape.columns
+    masked = max(0, min(shape.tile, columns - 1))
+    for row in range(shape.rows):
         values[row * columns : row * columns + masked] = [-math.inf] * masked
     return values
 
 
-def _with(value: float) -> Callable[[int, int, int], list[float]]:
-    def make(rows: int, columns: int, tile: int) -> list[float]:
-        values = _normal(rows, columns, tile)
-        for row in range(rows):
+def _with(value: float) -> Callable[[Shape], list[float]]:
+    def make(shape: Shape) -> list[float]:
+        values, columns = _normal(shape), shape.columns
+        for row in range(shape.rows):
             if columns:
                 values[row * columns + (7 * row + columns // 2) % columns] = value
         return values
@@ -57,50 +68,56 @@ def _with(value: float) -> Callable[[int, int, int], list[float]]:
     return make
 
 
-def _peak_last(rows: int, columns: int, tile: int) -> list[float]:
+def _peak_last(shape: Shape) -> list[float]:
     # A maximum that misses the last column makes its exponential overflow.
-    values = _normal(rows, columns, tile)
-    if columns:
-        values[columns - 1 :: columns] = [1000.0] * rows
+    values = _normal(shape)
+    if shape.columns:
+        values[shape.columns - 1 :: shape.columns] = [1000.0] * shape.rows
     return values
 
 
-def _large(rows: int, columns: int, tile: int) -> list[float]:
-    return [value * 30 + 1000 for value in _normal(rows, columns, tile)]
+def _large(shape: Shape) -> list[float]:
+    return [value * 30 + 1000 for value in _normal(shape)]
 
 
-def _one_lane(rows: int, columns: int, tile: int) -> list[float]:
+def _one_lane(shape: Shape) -> list[float]:
     # Growing peaks a tile apart: one lane meets all of them.
-    values = _normal(rows, columns, tile)
-    for start in range(0, rows * columns, max(1, columns)):
-        for place in range(min(3, columns - 1), columns, max(1, tile)):
+    values, columns = _normal(shape), shape.columns
+    for start in range(0, len(values), max(1, columns)):
+        for place in range(min(3, columns - 1), columns, max(1, shape.tile)):
             values[start + place] = 20.0 + place / 64
     return values
 
 
-def _lowest(rows: int, columns: int, tile: int) -> list[float]:
-    return [max(value - FLOAT_MAX, -FLOAT_MAX) for value in _normal(rows, columns, tile)]
+def _lowest(shape: Shape) -> list[float]:
+    return [max(value - FLOAT_MAX, -FLOAT_MAX) for value in _normal(shape)]
 
 
-#: What each pattern puts into (rows, columns), given the tile of the kernel.
-PATTERNS: dict[str, Callable[[int, int, int], list[float]]] = {
+def _by_column(value: Callable[[int], float]) -> Callable[[Shape], list[float]]:
+    return lambda shape: [value(i) for _ in range(shape.rows) for i in range(shape.columns)]
+
+
+#: What each pattern puts into rows and columns.
+PATTERNS: dict[str, Callable[[Shape], list[float]]] = {
     "normal": _normal,
     "inf-first-tile": _inf_first_tile,
-    "all-inf": lambda rows, columns, _: [-math.inf] * (rows * columns),
+    "all-inf": _by_column(lambda _: -math.inf),
     "plus-inf": _with(math.inf),
     "nan": _with(math.nan),
     "large": _large,
     "peak-last": _peak_last,
     "one-lane": _one_lane,
     "lowest": _lowest,
-    "ramp": lambda rows, columns, _: [i / 8 for _ in range(rows) for i in range(columns)],
-    "down": lambda rows, columns, _: [-i / 8 for _ in range(rows) for i in range(columns)],
-    "constant": lambda rows, columns, _: [1.0] * (rows * columns),
-    "zeros": lambda rows, columns, _: [0.0] * (rows * columns),
+    "ramp": _by_column(lambda i: i / 8),
+    "down": _by_column(lambda i: -i / 8),
+    "constant": _by_column(lambda _: 1.0),
+    "zeros": _by_column(lambda _: 0.0),
 }
 
 
-def make(pattern: str, rows: int, columns: int, tile: int = DEFAULT_TILE) -> list[float]:
+def make(
+    pattern: str, rows: int, columns: int, tile: int = DEFAULT_TILE, number: int = 0
+) -> list[float]:
     """Return float32 numbers, row by row.
 
     Parameters
@@ -111,5 +128,7 @@ def make(pattern: str, rows: int, columns: int, tile: int = DEFAULT_TILE) -> lis
         How many.
     tile : int
         Columns that a kernel takes at a time; `inf-first-tile` masks so many.
+    number : int
+        Inputs before this one: the random numbers of each are its own.
     """
-    return [round32(value) for value in PATTERNS[pattern](rows, columns, tile)]
+    return [round32(value) for value in PATTERNS[pattern](Shape(rows, columns, tile, number))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from oneread.trace import truth
@@ -44,6 +44,8 @@ class Judgement:
     want: float | None = None
     wrong_nans: int = 0
     """Of `wrong`, those that are NaN and should not be."""
+    guessed: bool = False
+    """Whether nothing but its exponentials made the kernel seem a softmax."""
 
 
 def absolute(op: str | None, vocab: int) -> float:
@@ -134,14 +136,13 @@ _ROW_OUTPUTS = {
 }
 
 
-def guess(kernel: str, inputs: int, outputs: Sequence[Output]) -> Truths:
-    """Return what each output seems to be, by names and shapes; those in doubt are left out.
+def guess(kernel: str, exponentials: int, inputs: int, outputs: Sequence[Output]) -> Truths:
+    """Return what each output seems to be, by names and shapes; others are left out.
 
-    A kernel is taken for a softmax if its name says so and it has one input of logits: others have
-    exponentials, too, and a backward pass has two inputs.
+    A softmax has one input of logits; its backward pass has two.
     """
     name = kernel.lower()
-    whole = "softmax" if "softmax" in name and inputs == 1 else ""
+    whole = "softmax" if inputs == 1 and ("softmax" in name or exponentials) else ""
     if whole and re.search(r"log_?softmax", name):
         whole = "log_softmax"
     found: dict[str, str] = {}
@@ -156,22 +157,9 @@ def guess(kernel: str, inputs: int, outputs: Sequence[Output]) -> Truths:
     return found
 
 
-def check(truths: Truths, parameters: Iterable[str]) -> None:
-    """Check that truths are known ones, of parameters that there are.
-
-    Raises
-    ------
-    UsageError
-        When one is not.
-    """
-    known = list(parameters)
-    for parameter, name in truths.items():
-        if parameter not in known:
-            raise UsageError(f"truth of {parameter!r}: there are {', '.join(known)}")
-        if name not in truth.NAMES:
-            raise UsageError(
-                f"no truth is called {name!r}; there are {', '.join(sorted(truth.NAMES))}"
-            )
+def is_guessed(kernel: str, truth_: str) -> bool:
+    """Say whether a kernel that `guess` takes for a softmax is not called one."""
+    return "softmax" not in kernel.lower() and truth_ in {"softmax", "top_probabilities"}
 
 
 def judge(outputs: Sequence[Output], problem: Problem, truths: Truths) -> list[Judgement]:

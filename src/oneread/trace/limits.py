@@ -9,11 +9,15 @@ import math
 from dataclasses import dataclass
 
 from oneread.trace.errors import LimitError, UsageError
+from oneread.trace.front.settings import Limits as TextLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Settings that keep a run below 1 GB and its time, whatever the source says."""
+class Limits(TextLimits):
+    """Settings that keep a run below 1 GB and its time, whatever the source says.
+
+    Those of the text are among them.
+    """
 
     elements: int = 65_536
     """Elements of all buffers in global memory together."""

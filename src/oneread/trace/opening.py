@@ -5,7 +5,6 @@ Knows how each is launched; prints nothing.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from oneread.trace.case import Case
 from oneread.trace.errors import UsageError
 from oneread.trace.exploring import explore
 from oneread.trace.faults import order
+from oneread.trace.front.report import guess
 from oneread.trace.gallery import launch_sequence
 from oneread.trace.sources import SUFFIXES, Launched
 from oneread.trace.subject import Subject
@@ -89,6 +89,11 @@ class Opened:
         return replace(case, data={names[0]: [value for row in rows for value in row]})
 
 
+def is_file(name: str) -> bool:
+    """Say whether a name stands for a file rather than a key of the gallery."""
+    return name.endswith(SUFFIXES) or os.sep in name or os.path.isfile(name)
+
+
 def open_kernel(
     name: str | os.PathLike[str], kernel: str | None = None, folders: Iterable[Path] = ()
 ) -> Opened:
@@ -111,17 +116,18 @@ def open_kernel(
     Raises
     ------
     UsageError
-        When there is nothing of that name.
+        When there is nothing of that name, or a kernel or folders are named for a key.
     """
-    text = os.fspath(name)
-    if text.endswith(SUFFIXES) or os.sep in text or os.path.isfile(text):
-        path = Path(text)
-        return Opened(text, Subject(path, kernel, folders))
+    text, folders = os.fspath(name), tuple(folders)
+    if is_file(text):
+        return Opened(text, Subject(Path(text), kernel, folders))
     catalogue = read_catalogue()
+    if (kernel or folders) and text in {*catalogue.sequences, *catalogue.kernels}:
+        raise UsageError(f"{text} is a key of the gallery: a kernel and folders are for files")
     if text in catalogue.sequences:
         return Opened(text, None)
     if text in catalogue.kernels:
         return Opened(text, Subject.of_gallery(text))
-    close = difflib.get_close_matches(text, [*catalogue.kernels, *catalogue.sequences], 1)
-    hint = f"; did you mean {close[0]}?" if close else "; `oneread trace --list` shows the keys"
+    close = guess(text, [*catalogue.kernels, *catalogue.sequences])
+    hint = f"; did you mean {close}?" if close else "; `oneread trace --list` shows the keys"
     raise UsageError(f"{text!r} is no file and no key of the gallery{hint}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from oneread.source.errors import SourceError
 from oneread.trace.arguments import SIZE_NAMES
-from oneread.trace.case import BLOCK_MACROS, Case
+from oneread.trace.case import BLOCK_NAMES, Case
 from oneread.trace.covering import Choice, Value, pairwise
 from oneread.trace.subject import Subject
 from oneread.trace.tree import Program
@@ -128,14 +128,14 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
     base = replace(case, rows=rows, record=False, limits=limits)
     base = _with_tile(subject, base)
     full = subject.complete(base)
-    program = subject.source(full).loaded.program
-    names = full.names(subject.text)
-    macro = next((name for name in BLOCK_MACROS if name in names), None)
+    loaded = subject.source(full).loaded
+    program, names = loaded.program, full.names(loaded)
+    macro = next((name for name in BLOCK_NAMES if name in loaded.macros), None)
     threads = full.block_shape(names, program)
     if macro is not None and full.block is not None:
         # A block of a fixed size does not follow the tile.
         macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
-    tile = None if macro is None else names[macro]
+    tile = None if macro is None else loaded.macros[macro]
     factors = _factors(replace(full, k=base.k), program, tile, names.get("SPAN"), threads[0])
     return Plan(base, macro, threads[0], factors, tuple(pairwise(factors)))
 
@@ -146,7 +146,7 @@ def _with_tile(subject: Subject, case: Case) -> Case:
         subject.source(subject.complete(case))
     except SourceError as error:
         for one in error.diagnostics:
-            if one.id == "unknown" and one.parameters["name"] in BLOCK_MACROS:
+            if one.id == "unknown" and one.parameters["name"] in BLOCK_NAMES:
                 defines = {**case.defines, str(one.parameters["name"]): str(TILES[0])}
                 return replace(case, defines=defines)
     return case

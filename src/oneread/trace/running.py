@@ -6,7 +6,7 @@ Knows every part of the machine; knows no text but for repairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,19 +17,21 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.counts import Counts, gather
-from oneread.trace.errors import UsageError
+from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
-from oneread.trace.judging import Judgement, Output, Problem, check, guess, judge
+from oneread.trace.front.program import Loaded
+from oneread.trace.judging import Judgement, Output, Problem, guess, is_guessed, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer
+from oneread.trace.machine.values import FULL
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
 from oneread.trace.static import has_rows, spanning_indices
-from oneread.trace.tree import Program, Variable
+from oneread.trace.tree import Variable
 from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
 from oneread.trace.watching import Watch, Watches
 
@@ -66,15 +68,15 @@ class Run:
         return [fault for fault in self.faults if fault.id == identifier]
 
 
-def launch(program: Program, text: str, case: Case) -> Run:
+def launch(loaded: Loaded, text: str, case: Case) -> Run:
     """Run a kernel once; where it makes NaN that should not be, find out where they come from.
 
     Parameters
     ----------
-    program : Program
-        The typed tree of the kernel.
+    loaded : Loaded
+        The kernel as it was read.
     text : str
-        Its source, for repairs and the values of macros.
+        Its source, for repairs.
     case : Case
         What it is launched with.
 
@@ -83,9 +85,15 @@ def launch(program: Program, text: str, case: Case) -> Run:
     Run
         What happened.
     """
-    run = _Session(program, text, case, find_nan=False).run()
+    try:
+        run = _Session(loaded, text, case, find_nan=False).run()
+    except RecursionError:
+        raise LimitError(
+            "the caller's stack leaves no room to run calls within calls and what is nested up to "
+            f"{case.limits.nesting} deep (nesting)"
+        ) from None
     if any(one.wrong_nans for one in run.result):
-        again = _Session(program, text, replace(case, record=False), find_nan=True).run()
+        again = _Session(loaded, text, replace(case, record=False), find_nan=True).run()
         run.faults.extend(again.having("nan-made"))
         run.faults.sort(key=order)
     return run
@@ -94,21 +102,23 @@ def launch(program: Program, text: str, case: Case) -> Run:
 class _Session:
     """One run, from arguments to outcome."""
 
-    def __init__(self, program: Program, text: str, case: Case, find_nan: bool) -> None:
-        self._program, self._text, self._case = program, text, case
-        self._names = case.names(text)
+    def __init__(self, loaded: Loaded, text: str, case: Case, find_nan: bool) -> None:
+        self._program, self._text, self._case = loaded.program, text, case
+        self._names = case.names(loaded)
         self._grid = case.grid_shape(self._names)
-        self._block = case.block_shape(self._names, program)
+        self._block = case.block_shape(self._names, loaded.program)
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
         self._device = Device(self._faults)
         self._arguments = bind(
-            [_parameter(one) for one in program.kernel.parameters],
+            [_parameter(one) for one in loaded.program.kernel.parameters],
             case.arguments,
             self._names,
             case.input,
         )
-        check(case.truth or {}, (one.name for one in self._arguments if one.role != "scalar"))
+        unknown = set(case.truth or ()) - {one.name for one in self._arguments}
+        if unknown:
+            raise UsageError(f"no parameter is named {min(unknown)!r}, which a truth is given for")
         self._buffers: dict[str, Buffer] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._schedule = Schedule.parse(case.schedule)
@@ -133,8 +143,9 @@ class _Session:
             self._device.step,
             (context.exps[0], context.exps[1]),
         )
-        result = self._judge()
-        after_run(self._faults, self._program, context, self._written(), counts, result)
+        judged = self._judge(counts)
+        after_run(self._faults, self._program, context, self._written(), counts, judged)
+        result = [one for one in judged if not (one.guessed and one.wrong)]
         faults = self._faults.sorted()
         self._add_repairs(faults, result)
         return Run(
@@ -180,9 +191,8 @@ class _Session:
     # ---- arguments
 
     def _value(self, variable: Variable, argument: Argument) -> Any:
-        if argument.role == "scalar":
-            floating = isinstance(variable.type, Scalar) and variable.type.kind == "float"
-            return float(argument.size) if floating else int(argument.size)
+        if isinstance(variable.type, Scalar):
+            return _number(argument, variable.type)
         assert isinstance(variable.type, Pointer)
         return self._buffer(variable.type.target, argument).base
 
@@ -222,7 +232,8 @@ class _Session:
         if not floating:
             columns = 1 if pattern == "zeros" else max(1, self._case.vocab)
             return [place % columns for place in range(count)]
-        return inputs.make(pattern, rows, columns, self._case.tile(self._names))
+        tile, number = self._case.tile(self._names), len(self._inputs)
+        return inputs.make(pattern, rows, columns, tile, number)
 
     def _in_rows(self, argument: Argument) -> bool:
         """Say whether a buffer is (rows, vocab) and the kernel finds rows by their length."""
@@ -258,7 +269,7 @@ class _Session:
         local = recorder.recording.locals.values() if recorder is not None else ()
         return [*map(memory, [*self._buffers.values(), *shared]), *local]
 
-    def _judge(self) -> list[Judgement]:
+    def _judge(self, counts: Counts) -> list[Judgement]:
         case = self._case
         shapes = {one.name: _plain(one.shape) for one in self._arguments}
         outputs = [
@@ -273,10 +284,12 @@ class _Session:
         inputs = len(self._wide())
         if not inputs:
             return []
-        truths: Mapping[str, str] = (
-            guess(self._program.kernel.name, inputs, outputs) if case.truth is None else case.truth
-        )
-        return judge(outputs, self._problem("an output"), truths)
+        if case.truth is not None:
+            return judge(outputs, self._problem("an output"), case.truth)
+        name = self._program.kernel.name
+        truths = guess(name, counts.exps, inputs, outputs)
+        judged = judge(outputs, self._problem("an output"), truths)
+        return [replace(one, guessed=is_guessed(name, one.op)) for one in judged]
 
     def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
         bound = _bound(self._arguments) if result else None
@@ -312,6 +325,19 @@ def _bound(arguments: Sequence[Argument]) -> str | None:
     return next(
         (one.name for one in arguments if one.role == "scalar" and one.shape == "vocab"), None
     )
+
+
+def _number(argument: Argument, kind: Scalar) -> Any:
+    """Return what a parameter of a type holds in every lane."""
+    value = argument.size
+    if kind.kind == "bool":
+        return FULL if value else 0
+    if kind.kind == "float":
+        return round32(value) if kind.size == 4 else float(value)
+    if not kind.lowest <= value <= kind.highest or value != int(value):
+        holds = f"whole numbers from {kind.lowest} to {kind.highest}"
+        raise UsageError(f"{argument.name} is {kind}, which holds {holds}, not {value}")
+    return int(value)
 
 
 def _parameter(variable: Variable) -> Parameter:

@@ -5,7 +5,6 @@ Knows the front end and the machine; the parts that do the work are elsewhere.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +28,8 @@ class Source:
     Parameters
     ----------
     source : str or Path
-        The text, or the name of a file that holds it: a string of one line that ends in ``.cu``.
+        The text, or the name of a file that holds it: a string of one line, without braces, that
+        ends in ``.cu``.
     kernel : str, optional
         Name of the kernel, with template arguments where it needs some; may be left out where
         there is one.
@@ -39,6 +39,8 @@ class Source:
         Where ``#include "file"`` is looked for.
     name : str, optional
         What a text is called in messages.
+    limits : Limits, optional
+        How large the text may be.
 
     Raises
     ------
@@ -53,16 +55,17 @@ class Source:
         defines: Mapping[str, str | int | float] | None = None,
         folders: Iterable[Path] = (),
         name: str | None = None,
+        limits: Limits | None = None,
     ) -> None:
         known, self.text = read_source(source)
         self.name = name or known
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
-        settings = Settings(kernel or "", self.defines, tuple(folders))
+        settings = Settings(kernel or "", self.defines, tuple(folders), limits or Limits())
         self.loaded: Loaded = load_program(SourceText(self.name, self.text), settings)
 
     def launch(self, case: Case) -> Run:
         """Run the kernel once."""
-        return launch(self.loaded.program, self.text, case)
+        return launch(self.loaded, self.text, case)
 
     def explore(self, case: Case, orders: Iterable[str] = ORDERS) -> Exploration:
         """Run a launch in several orders of warps and compare what comes out."""
@@ -187,21 +190,24 @@ def run(
         truth=truth,
         limits=limits or Limits(),
     )
-    return Source(source, kernel, defines, folders).launch(case)
+    return Source(source, kernel, defines, folders, limits=limits).launch(case)
 
 
 def read_source(source: str | Path) -> tuple[str, str]:
     """Return the name and the text of a source: ``<text>`` if it is the text itself."""
-    if isinstance(source, str) and ("\n" in source or not source.endswith(SUFFIXES)):
+    # A text that begins a kernel has a brace; a file whose name has one can be given as a Path.
+    if isinstance(source, str) and (set("\n{") & set(source) or not source.endswith(SUFFIXES)):
         return "<text>", source
     path = Path(source)
+    with path.open("rb") as file:  # which may be a device without an end
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise UsageError(f"{path} has more than {_LARGEST:,} bytes")
     try:
-        size = os.stat(path).st_size
-        if size > _LARGEST:
-            raise UsageError(f"{path} has {size:,} bytes; the largest source has {_LARGEST:,}")
-        return path.name, path.read_text(encoding="utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is no UTF-8 text") from None
+    return path.name, text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 #: Bytes of a file that is still read; the front end refuses what is larger than its own limit.

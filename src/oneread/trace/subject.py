@@ -12,8 +12,8 @@ from pathlib import Path
 
 from oneread.source.catalogue import KernelEntry, read_catalogue
 from oneread.trace.case import Case, Extent
-from oneread.trace.errors import UsageError
-from oneread.trace.gallery import case_of
+from oneread.trace.gallery import case_of, entry_of
+from oneread.trace.limits import Limits
 from oneread.trace.running import Run
 from oneread.trace.sources import Source, read_source
 
@@ -43,15 +43,13 @@ class Subject:
         self.name, self.text = read_source(source)
         self.called = entry.key if entry else str(source) if self.name != "<text>" else "FILE"
         self.kernel, self.folders, self.entry = kernel, tuple(folders), entry
-        self._sources: dict[tuple[tuple[str, str], ...], Source] = {}
+        self._sources: dict[tuple[tuple[tuple[str, str], ...], Limits], Source] = {}
 
     @classmethod
     def of_gallery(cls, key: str) -> Subject:
         """Return a kernel of the gallery by its key."""
         catalogue = read_catalogue()
-        if key not in catalogue.kernels:
-            raise UsageError(f"{key!r} is no kernel of the gallery: {', '.join(catalogue.kernels)}")
-        return cls(catalogue.path(key), entry=catalogue.kernels[key])
+        return cls(catalogue.path(key), entry=entry_of(catalogue, key))
 
     def with_text(self, text: str) -> Subject:
         """Return the same kernel with another text."""
@@ -65,10 +63,10 @@ class Subject:
 
     def source(self, case: Case) -> Source:
         """Return the text as it is read with the macros of a launch."""
-        key = tuple(sorted(case.defines.items()))
+        key = tuple(sorted(case.defines.items())), case.limits
         if key not in self._sources:
             self._sources[key] = Source(
-                self.text, self.kernel, case.defines, self.folders, self.name
+                self.text, self.kernel, case.defines, self.folders, self.name, case.limits
             )
         return self._sources[key]
 

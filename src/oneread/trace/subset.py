@@ -82,6 +82,11 @@ ACCEPTED: Final = (
         ),
     ),
     Accepted(
+        "structs that hold arrays, and arrays of structs",
+        "Best b = {{1, 2}, 3}, c[2] = {{{4}}}; b = {}; c[1] = b; y[0] = c[0].values[0];",
+        "struct Best { float values[2]; int count; };",
+    ),
+    Accepted(
         "structs by pointer and reference",
         "P p = {1, 2}; scale(p); grow(&p); y[0] = p.a;",
         (

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from oneread.trace.machine.floats import round32
+
 Row = Sequence[float]
 
 
@@ -66,9 +68,9 @@ def top_k(row: Row, k: int) -> list[int]:
 
 
 def naive_softmax(row: Row) -> list[float]:
-    """Return exp(x) / sum(exp(x)), without a maximum, as Algorithm 1 of the paper."""
-    powers = [_exp(value) for value in row]
-    total = math.fsum(powers) if math.inf not in powers else math.inf
+    """Return exp(x) / sum(exp(x)), Algorithm 1 of the paper: what overflows float32 is infinite."""
+    powers = [round32(_exp(value)) for value in row]
+    total = round32(math.fsum(powers))
     return [_ratio(power, total) for power in powers]
 
 

@@ -102,7 +102,7 @@ def test_nesting_within_the_limit_is_taken(depth: int) -> None:
 
 def test_source_beyond_64_kb_is_refused() -> None:
     (said,) = errors(f"{OPEN}{'n = 1; ' * 20000}}}")
-    assert said == "the source has 140,038 bytes; at most 65,536 are read"
+    assert said == "the source has 140,038 bytes; at most 65,536 are read (source_bytes)"
 
 
 def test_line_of_a_megabyte_is_shown_in_part() -> None:
@@ -162,8 +162,10 @@ def test_templates_that_make_each_other_stop_at_the_limit() -> None:
     assert any("templates make more than 200 functions" in one for one in errors(text))
 
 
-def test_errors_stop_at_the_limit() -> None:
-    assert len(errors(OPEN + "n = 1 +;\n" * 100 + "}")) == 20
+def test_errors_stop_at_the_limit_which_is_said() -> None:
+    *found, last = errors(OPEN + "n = 1 +;\n" * 100 + "}")
+    assert len(found) == 20
+    assert last == "no more than 20 errors are shown (errors)"
 
 
 def test_recursion_through_others_is_refused() -> None:

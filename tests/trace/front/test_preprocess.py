@@ -122,7 +122,7 @@ def test_file_outside_of_the_folders_is_not_read(tmp_path: Path) -> None:
 def test_file_that_includes_itself_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "a.h"\n')
     (said,) = errors('#include "a.h"\n', Settings(folders=(tmp_path,)))
-    assert said.endswith("include 'a.h' is more than 32 files deep")
+    assert said.endswith("include 'a.h' is more than 32 files deep (macro_depth)")
 
 
 def test_file_that_includes_itself_twice_stops_at_the_limit(tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_file_that_includes_itself_twice_stops_at_the_limit(tmp_path: Path) -> N
 def test_macros_that_double_stop_at_the_limit() -> None:
     lines = ["#define A0 1 1"] + [f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 30)]
     assert errors("\n".join([*lines, "A29"])) == [
-        "macros make more than 100,000 tokens of this file"
+        "macros make more than 100,000 tokens of this file (tokens)"
     ]
 
 
 def test_macros_nested_too_deep_are_refused() -> None:
     lines = ["#define A0 1"] + [f"#define A{n} A{n - 1}" for n in range(1, 40)]
     assert errors("\n".join([*lines, "A39"])) == [
-        "41: macro 'A7' is expanded more than 32 macros deep"
+        "41: macro 'A7' is expanded more than 32 macros deep (macro_depth)"
     ]
 
 
@@ -159,3 +159,30 @@ def test_macros_that_are_whole_numbers_are_told() -> None:
     source = SourceText("k.cu", text)
     assert load_program(source).macros == {"TILE": 128, "HALF": 64}
     assert load_program(source, Settings(defines={"TILE": "32"})).macros["HALF"] == 16
+
+
+def test_macros_that_double_one_another_are_refused_though_nothing_uses_them() -> None:
+    lines = ["#define A0 1 1"] + [f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 14)]
+    lines += [f"#define X{n} A13" for n in range(200)]
+    text = "\n".join([*lines, "__global__ void k() {}"])
+    with pytest.raises(SourceError, match="macros make more than 100,000 tokens of this file"):
+        load_program(SourceText("k.cu", text))
+
+
+def test_command_line_has_the_last_word_over_undef_too() -> None:
+    text = "#ifdef TILE\n#undef TILE\n#endif\n#define TILE 64\nTILE"
+    assert expanded(text) == "64"
+    assert expanded(text, TILE="32") == "32"
+
+
+def test_constants_that_the_kernel_reaches_are_told() -> None:
+    text = (
+        "constexpr int THREADS = 64, OTHER = 2;\nconst float HALF = 0.5f;\nenum { LANES = 32 };\n"
+        "constexpr int UNUSED = 3;\n"
+        "__global__ void k(float* y) { y[THREADS] = HALF * LANES; }\n"
+    )
+    assert load_program(SourceText("k.cu", text)).constants == {
+        "THREADS": 64,
+        "OTHER": 2,
+        "LANES": 32,
+    }

@@ -5,7 +5,7 @@
 // Accesses   2 loads of x and 1 store of y an element
 // Budget     56 registers, 4 TILE bytes of shared memory
 // Launch     rows blocks of TILE threads
-// Limits     exp(x) overflows from x = 88.73 on, and then the row is NaN: hence Algorithms 2 and 3
+// Limits     exp(x) overflows from x = 88.73 on, a sum before: NaN and 0. Hence Algorithms 2 and 3
 
 #ifndef TILE
 #define TILE 128  // lanes of a block

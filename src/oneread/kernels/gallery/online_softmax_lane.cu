@@ -11,7 +11,7 @@
 #ifndef TILE
 #define TILE 128  // lanes of a block
 #endif
-static_assert(TILE >= 2 && TILE <= 1024 && (TILE & (TILE - 1)) == 0,
+static_assert(TILE >= 1 && TILE <= 1024 && (TILE & (TILE - 1)) == 0,
               "halving reaches every lane only if TILE is a power of two");
 
 extern "C" __global__ void __launch_bounds__(TILE)

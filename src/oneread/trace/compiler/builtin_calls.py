@@ -40,6 +40,9 @@ class Builtins:
         return make(node, values)
 
     def _of_maths(self, node: BuiltinCall, values: list[Value]) -> Value:
+        kind = node.type
+        if node.builtin.name == "abs" and isinstance(kind, Scalar) and kind.kind == "int":
+            return self.context.operators.absolute(kind, values[0], node.position)
         apply = function_of(node.builtin)
         if self.context.find_nan:
             closure = self._nan_finder(node, apply, values)

@@ -18,6 +18,7 @@ from oneread.trace.machine.values import FULL, WARP, look, spread
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     AddressOf,
+    ArrayValue,
     Assign,
     Binary,
     BuiltinCall,
@@ -40,7 +41,7 @@ from oneread.trace.tree import (
     Unary,
     Update,
 )
-from oneread.trace.types import Pointer, Scalar, Struct
+from oneread.trace.types import Array, Pointer, Scalar, Struct
 from oneread.trace.watching import Watch
 
 Value = Callable[[Warp], Any]
@@ -176,6 +177,12 @@ class Expressions:
     def _construct(self, node: Construct) -> Value:
         values = [self.value(part) for part in node.values]
         return lambda warp: [value(warp) for value in values]
+
+    def _arrayvalue(self, node: ArrayValue) -> Value:
+        assert isinstance(node.type, Array)
+        values = [self.value(part) for part in node.values]
+        rest = [zero(node.type.element)] * ((node.type.length or 0) - len(values))
+        return lambda warp: [*(value(warp) for value in values), *rest]
 
     # ---- operators
 

@@ -6,6 +6,7 @@ Knows no expression.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from oneread.trace.machine.device import Shape
@@ -35,6 +36,7 @@ def letter(kind: Scalar | Pointer) -> str:
     return "Q" if isinstance(kind, Pointer) else _LETTERS[kind.kind, kind.size, kind.signed]
 
 
+@lru_cache(maxsize=8)  # a few large structs, each in many statements
 def layout(kind: Type) -> Layout:
     """Return where the scalars of a type lie, and what they are."""
     return tuple(_scalars(kind, 0))
@@ -83,12 +85,15 @@ def chooser(kind: Type) -> Chooser:
     """Return the function that takes a value of this type from one of two, lane by lane."""
     if isinstance(kind, Scalar) and kind.kind == "bool":
         return choose_bits
-    if not isinstance(kind, Struct):
+    if isinstance(kind, Struct):
+        parts = [chooser(field.type) for field in kind.fields]
+    elif isinstance(kind, Array):
+        parts = [chooser(kind.element)] * (kind.length or 0)
+    else:
         return choose
-    fields = [chooser(field.type) for field in kind.fields]
 
     def pick(bits: int, yes: Any, no: Any) -> Any:
-        return [one(bits, y, n) for one, y, n in zip(fields, yes, no, strict=True)]
+        return [one(bits, y, n) for one, y, n in zip(parts, yes, no, strict=True)]
 
     return pick
 

@@ -104,6 +104,19 @@ class Operators:
 
         return evaluate
 
+    def absolute(self, kind: Scalar, a: Value, place: Any) -> Value:
+        """Return ``abs(a)`` of an integer: ``0 - a`` may not fit."""
+
+        def evaluate(warp: Warp) -> Any:
+            right = a(warp)
+            value = integers.absolute(right)
+            if integers.fits(value, 0, kind.highest):
+                return value
+            self._overflow(warp, "-", kind, 0, right, value, place)
+            return integers.wrap(value, 8 * kind.size, kind.signed)
+
+        return evaluate
+
     def _overflow(
         self, warp: Warp, op: str, kind: Scalar, left: Any, right: Any, value: Any, place: Any
     ) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from ctypes import c_float
 from typing import Final
 
+from oneread.trace.machine.floats import from_integers, round32
 from oneread.trace.types import Scalar
 
 Number = int | float
@@ -21,7 +21,10 @@ def converted(value: Number, to: Scalar) -> Number | None:
     if to.kind == "bool":
         return int(value != 0)
     if to.kind == "float":
-        return c_float(value).value if to.size == 4 else float(value)
+        if to.size == 8:
+            return float(value)
+        rounded: float = from_integers(value) if isinstance(value, int) else round32(value)
+        return rounded
     if isinstance(value, float):
         if not math.isfinite(value) or not to.lowest <= int(value) <= to.highest:
             return None
@@ -44,13 +47,15 @@ def applied(operator: str, left: Number, right: Number, kind: Scalar) -> Number 
         return converted(_FLOATS[operator](float(left), float(right)), kind)
     left, right = int(left), int(right)
     if operator in ("<<", ">>"):
-        if not 0 <= right < 8 * kind.size:
+        if not 0 <= right < 8 * kind.size or (operator == "<<" and left < 0):
             return None
         exact = left << right if operator == "<<" else left >> right
     elif operator in ("/", "%"):
         if right == 0:
             return None
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        if quotient > kind.highest:
+            return None
         exact = quotient if operator == "/" else left - right * quotient
     else:
         exact = _INTEGERS[operator](left, right)

@@ -85,15 +85,24 @@ class Preprocessor:
         return self.tokens
 
     def integers(self) -> dict[str, int]:
-        """Return the macros that are integer arithmetic, with their values."""
+        """Return the macros that are integer arithmetic, with their values.
+
+        Raises
+        ------
+        SourceError
+            When all of them together make more tokens than one file may have.
+        """
         found: dict[str, int] = {}
-        scratch = Report(self.settings.limits)
+        limits, scratch = self.settings.limits, Report(self.settings.limits)
+        expander = Expander(self.macros, scratch)
         for name, macro in self.macros.items():
             if macro.parameters is None and macro.body and name not in PREDEFINED:
                 with suppress(Refused, SourceError):
-                    body = list(Expander(self.macros, scratch).expand(list(macro.body)))
+                    body = list(expander.expand(list(macro.body)))
                     if not any(token.kind == "name" for token in body):
                         found[name] = value_of(macro.body[0], body, scratch)
+            if expander.produced > limits.tokens:
+                raise self.report.fatal("too-many-tokens", macro.position, limit=limits.tokens)
         return found
 
     def file(self, source: SourceText, depth: int) -> Token:
@@ -154,7 +163,9 @@ class Preprocessor:
             case "define":
                 self.define(name, rest)
             case "undef":
-                self.macros.pop(self.macro_name(name, rest).text, None)
+                undefined = self.macro_name(name, rest).text
+                if undefined not in self.settings.defines:  # the command line has the last word
+                    self.macros.pop(undefined, None)
             case "include":
                 self.include(name, rest, source, depth)
             case "error":
@@ -292,7 +303,13 @@ class Preprocessor:
         return None
 
 
+def whole_numbers(defines: Mapping[str, str]) -> dict[str, int]:
+    """Return the macros of a command line that are integer arithmetic, with their values."""
+    settings = Settings(defines=defines)
+    return Preprocessor(settings, Report(settings.limits)).integers()
+
+
 def read_file(path: Path, limit: int) -> SourceText:
     """Return a file's text; a byte more than the limit at most, which shows that it is too long."""
     with path.open("rb") as file:
-        return SourceText(str(path), file.read(limit + 1).decode("utf-8", "replace"))
+        return SourceText(str(path), file.read(limit + 1).decode("utf-8-sig", "replace"))

@@ -18,7 +18,7 @@ from oneread.source.tokens import tokenize
 from oneread.trace import tree
 from oneread.trace.front import syntax
 from oneread.trace.front.functions import Functions
-from oneread.trace.front.names import TYPE_NAMES
+from oneread.trace.front.names import TYPE_NAMES, Constant
 from oneread.trace.front.preprocess import Preprocessor
 from oneread.trace.front.report import Refused, Report, guess
 from oneread.trace.front.settings import Settings
@@ -33,10 +33,10 @@ class Loaded:
 
     program: tree.Program
     skipped: tuple[Skipped, ...]
-    #: Names of all kernels in the file, in order.
-    kernels: tuple[str, ...]
     #: Macros that are whole numbers at the end of the file, those of the settings too.
     macros: Mapping[str, int]
+    #: Constants of the file that are whole numbers, as far as the kernel reaches them.
+    constants: Mapping[str, int]
 
 
 def load_program(source: SourceText, settings: Settings | None = None) -> Loaded:
@@ -110,9 +110,17 @@ class _File:
         return Loaded(
             program,
             tuple(sorted(self.skipped(), key=lambda one: one.line)),
-            tuple(self.kernels()),
             self.macros,
+            self.constants(),
         )
+
+    def constants(self) -> dict[str, int]:
+        """Return the integers that names of the file stand for."""
+        return {
+            name: int(meaning.value)
+            for name, meaning in self.functions.file.items()
+            if isinstance(meaning, Constant) and meaning.type.kind == "int"
+        }
 
     def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
         """End the run of a file whose braces do not match: what its names mean is not known."""

@@ -51,6 +51,10 @@ class Report:
         self.diagnostics.append(diagnostic)
         self._errors += diagnostic.severity == "error"
         if self._errors >= self.limits.errors:
+            parameters = {"limit": self.limits.errors}
+            self.diagnostics.append(
+                Diagnostic("errors-many", diagnostic.position, parameters, "note")
+            )
             self.stop()
 
     def error(

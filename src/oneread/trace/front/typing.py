@@ -6,6 +6,8 @@ The lowest layer of the checker. Knows names and layouts; knows no statement.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import islice
 
 from oneread.trace import tree
 from oneread.trace.front import syntax
@@ -13,6 +15,7 @@ from oneread.trace.front.names import Lost, Named, Names
 from oneread.trace.front.report import Refused, Report, guess
 from oneread.trace.types import (
     Array,
+    Field,
     Pointer,
     Scalar,
     Struct,
@@ -21,8 +24,12 @@ from oneread.trace.types import (
     make_struct,
 )
 
-#: Largest array that is laid out at all, in bytes; what a block may have is the machine's to say.
-MAXIMUM_ARRAY_BYTES = 1 << 20
+#: Largest array or struct that is laid out at all, in bytes; what a block may have is the machine's
+#: to say.
+MAXIMUM_BYTES = 1 << 20
+
+#: Members of a struct, those of its members included: structs of two structs double at each level.
+MAXIMUM_MEMBERS = 1024
 
 _MAXIMUM_ALIGN = 128
 
@@ -102,10 +109,10 @@ class TypeChecker:
             element = element.element
         if isinstance(element, Void):
             raise self.report.error("void-variable", declarator.position, name=declarator.name)
-        if kind.size > MAXIMUM_ARRAY_BYTES:
+        if kind.size > MAXIMUM_BYTES:
             raise self.report.error(
                 "array-large", declarator.position, name=declarator.name, size=kind.size,
-                limit=MAXIMUM_ARRAY_BYTES,
+                limit=MAXIMUM_BYTES,
             )  # fmt: skip
 
     def length(self, dimension: syntax.Expr | None, declarator: syntax.Declarator) -> int | None:
@@ -162,7 +169,16 @@ class TypeChecker:
                 members.append(self.member(line.words, declarator, members))
         if not members:
             raise self.report.error("struct-empty", node.position, name=node.name)
-        return make_struct(node.name, members, self.alignment(node.align))
+        made = make_struct(node.name, members, self.alignment(node.align))
+        if made.size > MAXIMUM_BYTES:
+            raise self.report.error(
+                "struct-large", node.position, name=node.name, size=made.size, limit=MAXIMUM_BYTES
+            )
+        if sum(1 for _ in islice(_members(made), MAXIMUM_MEMBERS + 1)) > MAXIMUM_MEMBERS:
+            raise self.report.error(
+                "struct-members", node.position, name=node.name, limit=MAXIMUM_MEMBERS
+            )
+        return made
 
     def member(
         self,
@@ -182,3 +198,13 @@ class TypeChecker:
         if any(declarator.name == name for name, _, _ in members):
             raise self.report.error("twice", where, name=declarator.name)
         return declarator.name, kind, const
+
+
+def _members(kind: Type) -> Iterator[Field]:
+    """Yield the members of a struct, and those of its members."""
+    while isinstance(kind, Array):
+        kind = kind.element
+    if isinstance(kind, Struct):
+        for field in kind.fields:
+            yield field
+            yield from _members(field.type)

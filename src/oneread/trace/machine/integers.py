@@ -135,6 +135,11 @@ minimum, maximum = lanewise(min), lanewise(max)
 shift_left = lanewise(lambda a, b: a << (b & 63))
 
 
+def absolute(a: Any) -> Any:
+    """Return the distance from 0, exact."""
+    return abs(a) if type(a) is int else tuple(map(abs, a))
+
+
 def ends(value: Any) -> tuple[int, int]:
     """Return the smallest and the largest of all lanes."""
     if type(value) is int:

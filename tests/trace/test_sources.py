@@ -1,0 +1,38 @@
+"""Texts and files that hold them: what is read, and what is refused before it is parsed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oneread.trace import Source, Subject, UsageError
+
+KERNEL = "__global__ void k(float* y) { y[0] = 1; }"
+
+
+def test_text_of_one_line_may_end_like_the_name_of_a_file() -> None:
+    assert Source(f"{KERNEL} // of k.cu").name == "<text>"
+    assert Subject(f"{KERNEL} // of k.cu").text.endswith("k.cu")
+
+
+def test_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    marked = "\ufeff#define ONE 1\n"
+    (tmp_path / "one.cuh").write_text(marked, "utf-8")
+    file = tmp_path / "k.cu"
+    file.write_text(marked + KERNEL.replace("1", "ONE"), "utf-8")
+    assert Source(file).loaded.macros == {"ONE": 1}
+    file.write_text(f'#include "one.cuh"\n{KERNEL}', "utf-8")
+    assert Source(file, folders=[tmp_path]).loaded.macros == {"ONE": 1}
+
+
+def test_lines_of_a_file_may_end_as_on_windows(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_bytes(f"#define ONE \\\r\n 1\r\n{KERNEL}\r\n".encode())
+    assert Source(file).text == f"#define ONE \\\n 1\n{KERNEL}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device without an end")
+def test_file_without_an_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="/dev/zero has more than 1,048,576 bytes"):
+        Source(Path("/dev/zero"))
