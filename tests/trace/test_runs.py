@@ -84,9 +84,9 @@ def test_cache_model_is_a_reference_lru(room: int, pattern: str) -> None:
         "random": [draw.randrange(50) for _ in range(400)],
         "strided": [i * 8 % 61 for i in range(300)],
     }[pattern]
-    requests = [((address,), draw.random() < 0.3) for address in addresses]
+    requests = [((address,), draw.random() < 0.3, address % 3) for address in addresses]
     model = ReferenceCache(room)
-    for (address,), stores in requests:
+    for (address,), stores, _ in requests:
         model.touch(address, stores)
     got = traffic(requests, room * SECTOR)
     assert got.read_bytes == model.read * SECTOR
@@ -94,13 +94,37 @@ def test_cache_model_is_a_reference_lru(room: int, pattern: str) -> None:
 
 
 def test_without_a_cache_every_request_is_traffic() -> None:
-    got = traffic([((1, 2), False), ((1,), True), ((1,), False)], 0)
+    got = traffic([((1, 2), False, "a"), ((1,), True, "b"), ((1,), False, "b")], 0)
     assert (got.read_bytes, got.written_bytes) == (3 * SECTOR, SECTOR)
+    assert got.of == {"a": 2 * SECTOR, "b": 2 * SECTOR}
+
+
+def test_changed_sector_is_put_down_to_who_stored_last() -> None:
+    got = traffic([((1,), False, "a"), ((1,), True, "b"), ((2,), False, "c")], SECTOR)
+    assert got.of == {"a": SECTOR, "b": SECTOR, "c": SECTOR}
+
+
+def test_bytes_of_passes_and_lines_add_up_to_those_of_the_run() -> None:
+    counts = run_kernel("safe_softmax_tiled", Case(rows=2, vocab=1024)).counts
+    large, small = counts.dram(cache_kb=64), counts.dram(cache_kb=1)
+    assert counts.of_passes(large) == [8192, 0, 0]
+    assert counts.of_passes(small) == [8192, 8192, 8192]
+    for dram in (large, small):
+        assert sum(counts.of_lines(dram)) == dram.read_bytes + dram.written_bytes
+    outer = [one for one in counts.lines if one.space == "global"]
+    assert sum(one.issued_bytes for one in outer) == counts.issued_bytes
+    assert sum(one.after_reuse_bytes for one in outer) == counts.after_reuse_bytes
+
+
+def test_repeated_load_is_left_out_of_its_line_after_reuse() -> None:
+    outcome = traced("y[threadIdx.x] = x[threadIdx.x] *\n  x[threadIdx.x];", vocab=32)
+    passes = [(one.issued_bytes, one.after_reuse_bytes) for one in outcome.counts.passes]
+    assert passes == [(128, 128), (128, 0)]
 
 
 def test_resident_blocks_take_turns() -> None:
-    blocks = [[((name * 10 + i,), False) for i in range(2)] for name in range(3)]
-    order = [sectors[0] for sectors, _ in interleave(blocks, 2)]
+    blocks = [[((name * 10 + i,), False, name) for i in range(2)] for name in range(3)]
+    order = [sectors[0] for sectors, _, _ in interleave(blocks, 2)]
     assert order == [0, 10, 1, 11, 20, 21]
 
 

@@ -210,12 +210,10 @@ def _by_element(runs: "Sequence[Run]") -> Iterator[tuple[str, list[str]]]:
 
 def _passes(run: "Run", name: str) -> str:
     """Return how often places of the source load the whole buffer."""
-    from oneread.trace.counts import sweeps
-
     for buffer in run.memory:
         if buffer.name == name and buffer.space == "global":
             cells = buffer.elements * len(buffer.types)
-            return str(sweeps([one for one in run.counts.passes if one.buffer == name], cells))
+            return str(run.counts.sweeps(name, cells))
     return ""
 
 

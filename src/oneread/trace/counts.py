@@ -131,6 +131,17 @@ class Counts:
         requests = interleave([block.requests for block in self._blocks], resident_blocks)
         return traffic(requests, int(size * 1024))
 
+    def sweeps(self, buffer: str, scalars: int) -> int:
+        """Return how often a buffer of so many scalars is loaded as a whole.
+
+        Once by each place that loads all of it; and by places that load parts, such as the vectors
+        of a row and its ends, as often as their parts make the whole.
+        """
+        loaded = [one.elements for one in self.passes if one.buffer == buffer]
+        whole = sum(elements >= scalars for elements in loaded)
+        parts = sum(elements for elements in loaded if elements < scalars) // max(1, scalars)
+        return whole + min(parts, max(0, self.buffers[buffer].loads.min - whole))
+
     def of_lines(self, traffic: Traffic) -> list[int]:
         """Return the bytes of DRAM that each of `lines` accounts for, of what `dram` returned."""
         return [traffic.of.get(tally, 0) for tally in self._line_tallies]
@@ -180,23 +191,6 @@ def gather(
         _line_tallies=[tally for _, tally in shown],
         _pass_tallies=[tally for _, tally in swept],
     )
-
-
-def sweeps(passes: Iterable[Pass], elements: int) -> int:
-    """Return how often a buffer of so many elements is loaded as a whole.
-
-    Once by each place that loads all of it, and once by places that one after another load parts
-    that make as many elements: the vectors of a row, and its ends.
-    """
-    found = part = 0
-    for one in passes:
-        if one.elements >= elements:
-            found += 1
-        else:
-            part += one.elements
-            if part >= elements:
-                found, part = found + 1, 0
-    return found
 
 
 def _after_reuse(tally: Tally, scalars: Mapping[str, int]) -> int:
@@ -256,4 +250,4 @@ def _buffer(buffer: Buffer, tallies: Iterable[Tally]) -> BufferCounts:
     )
 
 
-__all__ = ["BufferCounts", "Counts", "LineCounts", "Pass", "Spread", "gather", "sweeps"]
+__all__ = ["BufferCounts", "Counts", "LineCounts", "Pass", "Spread", "gather"]
