@@ -259,6 +259,57 @@ def test_m_d_and_the_factor_are_found_in_code_that_nobody_annotated() -> None:
     assert [w for w in by_label["m"] if w.name == "m_row"][-1].value[-1] == largest
 
 
+PAIR = "struct MD { float m, d; };\n"
+LARGER = (
+    PAIR
+    + """__device__ MD merge(MD a, MD b) {
+    bool first = a.m > b.m;
+    MD large = first ? a : b;
+    MD small = first ? b : a;
+    MD both;
+    both.d = large.d + small.d * expf(small.m - large.m);
+    both.m = large.m;
+    return both;
+}
+"""
+)
+BRACES = (
+    PAIR
+    + """__device__ float base_of(float m) { return m == -INFINITY ? 0.0f : m; }
+__device__ MD merge(MD a, MD b) {
+    const float m = fmaxf(a.m, b.m), base = base_of(m);
+    const float d = a.d * expf(a.m - base) + b.d * expf(b.m - base);
+    return {m, d};
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("merge", "names"), [(LARGER, ("both.m", "both.d")),
+                                              (BRACES, ("m", "MD.d"))])  # fmt: skip
+def test_m_d_and_the_factor_are_found_in_a_struct(merge: str, names: tuple[str, str]) -> None:
+    text = (
+        merge
+        + """__global__ void k(const float* x, float* y, int n) {
+        MD all = {x[0], 1.0f};
+        for (int i = 1; i < n; i++) all = merge(all, {x[i], 1.0f});
+        y[0] = all.m + logf(all.d);
+    }"""
+    )
+    outcome = run(text, rows=1, vocab=40, block=1, truth={})
+    found = {one.label: one for one in outcome.watch if one.name in names or one.label == "factor"}
+    assert (found["m"].name, found["d"].name) == names
+    assert found["m"].value[-1] == max(outcome.inputs["x"])
+    assert found["d"].value[-1] == pytest.approx(truth.normalizer(outcome.inputs["x"]), rel=1e-5)
+    assert set(found) == {"m", "d", "factor"}
+
+
+def test_members_of_float4_are_no_m() -> None:
+    outcome = traced("float4 v = ((const float4*)x)[0]; float4 top = v; top.x = fmaxf(v.x, v.y);\n"
+                     "y[threadIdx.x] = expf(v.x - v.z);", vocab=32)  # fmt: skip
+    assert [one.name for one in outcome.watch if one.label == "factor"] == []
+
+
 # ---- limits
 
 
@@ -288,6 +339,18 @@ def test_endless_loop_names_its_line() -> None:
     with pytest.raises(LimitError) as stopped:
         traced("float v = 0;\nwhile (true)\n  v += 1;")
     assert stopped.value.line in {3, 4}
+
+
+@pytest.mark.parametrize(
+    ("key", "most"), [("safe_softmax_tiled", 0.15), ("online_softmax_tiled", 0.3)]
+)
+def test_full_trace_of_4_rows_of_256_is_quick(key: str, most: float) -> None:
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        run_kernel(key, Case(defines={"TILE": "32"}, record=True))
+        times.append(time.process_time() - start)
+    assert sorted(times)[2] < most
 
 
 def test_16_rows_of_1024_take_less_than_3_seconds() -> None:
