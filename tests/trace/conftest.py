@@ -17,7 +17,6 @@ TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
     "null": (type(None),),
-    "boolean": (bool,),
 }
 WORDS = {"$schema", "$defs", "title", "description", "type"}
 
@@ -25,9 +24,7 @@ WORDS = {"$schema", "$defs", "title", "description", "type"}
 def errors(value: Any, schema: dict[str, Any], root: dict[str, Any], at: str = "") -> Iterator[str]:
     """Yield what is wrong with a value."""
     kind = schema.get("type")
-    if kind and (
-        not isinstance(value, TYPES[kind]) or isinstance(value, bool) > (kind == "boolean")
-    ):
+    if kind and (not isinstance(value, TYPES[kind]) or isinstance(value, bool)):
         yield f"{at}: {value!r:.40} is no {kind}"
         return
     for word, rule in schema.items():

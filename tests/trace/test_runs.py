@@ -335,6 +335,17 @@ def test_limit_ends_in_an_error_that_names_it(body: str, case: Any, message: str
         traced(body, **case)
 
 
+def test_stack_without_room_is_an_error_that_names_its_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deeper(*arguments: Any) -> Any:
+        return deeper(*arguments)
+
+    monkeypatch.setattr("oneread.trace.running.Kernel", deeper)
+    with pytest.raises(LimitError, match=r"\(nesting\).*\(depth\)"):
+        traced("y[0] = 1;")
+
+
 def test_endless_loop_names_its_line() -> None:
     with pytest.raises(LimitError) as stopped:
         traced("float v = 0;\nwhile (true)\n  v += 1;")

@@ -31,6 +31,7 @@ def after_run(
     written: Sequence[Buffer],
     counts: Counts,
     result: Sequence[Judgement],
+    doubts: Sequence[Judgement],
 ) -> None:
     """Add the faults that a finished run shows.
 
@@ -48,18 +49,22 @@ def after_run(
         What was counted.
     result : sequence of Judgement
         The outputs against the truth.
+    doubts : sequence of Judgement
+        Those that are wrong if the kernel is a softmax, which only its exponentials say.
     """
-    known = {one.buffer for one in result if not (one.guessed and one.wrong)}
+    known = {one.buffer for one in result}
     line = program.kernel.position.line
     for buffer in written:
         _missing(faults, buffer, line, buffer.name in known)
     by_name = {buffer.name: buffer for buffer in written}
     for judgement in result:
         if judgement.wrong:
-            _wrong(faults, by_name[judgement.buffer], judgement, line)
+            _wrong("wrong-result", faults, by_name[judgement.buffer], judgement, line)
             for fault in faults.sorted():
-                if fault.id == "stray-row" and not judgement.guessed:
+                if fault.id == "stray-row":
                     fault.severity = "error"
+    for doubt in doubts:
+        _wrong("unlike-softmax", faults, by_name[doubt.buffer], doubt, line)
     for one in counts.lines:
         _cost(faults, one)
     for barrier in context.barriers:
@@ -114,12 +119,14 @@ def _missing(faults: Faults, buffer: Buffer, line: int, known: bool) -> None:
         )
 
 
-def _wrong(faults: Faults, buffer: Buffer, judgement: Judgement, line: int) -> None:
+def _wrong(
+    identifier: str, faults: Faults, buffer: Buffer, judgement: Judgement, line: int
+) -> None:
     assert judgement.first_wrong is not None
     writer: Access | None = buffer.writers[judgement.first_wrong]
     faults.put(
         _fault(
-            "unlike-softmax" if judgement.guessed else "wrong-result",
+            identifier,
             writer.site.line if writer is not None else line,
             writer.site.column if writer is not None else 1,
             buffer=buffer.name,

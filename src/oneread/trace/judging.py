@@ -44,8 +44,6 @@ class Judgement:
     want: float | None = None
     wrong_nans: int = 0
     """Of `wrong`, those that are NaN and should not be."""
-    guessed: bool = False
-    """Whether nothing but its exponentials made the kernel seem a softmax."""
 
 
 def absolute(op: str | None, vocab: int) -> float:

@@ -143,9 +143,8 @@ class _Session:
             self._device.step,
             (context.exps[0], context.exps[1]),
         )
-        judged = self._judge(counts)
-        after_run(self._faults, self._program, context, self._written(), counts, judged)
-        result = [one for one in judged if not (one.guessed and one.wrong)]
+        result, doubts = self._judge(counts)
+        after_run(self._faults, self._program, context, self._written(), counts, result, doubts)
         faults = self._faults.sorted()
         self._add_repairs(faults, result)
         return Run(
@@ -269,8 +268,9 @@ class _Session:
         local = recorder.recording.locals.values() if recorder is not None else ()
         return [*map(memory, [*self._buffers.values(), *shared]), *local]
 
-    def _judge(self, counts: Counts) -> list[Judgement]:
-        case = self._case
+    def _judge(self, counts: Counts) -> tuple[list[Judgement], list[Judgement]]:
+        """Return the outputs against their truth, and those where that may be another."""
+        case, name = self._case, self._program.kernel.name
         shapes = {one.name: _plain(one.shape) for one in self._arguments}
         outputs = [
             Output(
@@ -283,13 +283,15 @@ class _Session:
         ]
         inputs = len(self._wide())
         if not inputs:
-            return []
-        if case.truth is not None:
-            return judge(outputs, self._problem("an output"), case.truth)
-        name = self._program.kernel.name
-        truths = guess(name, counts.exps, inputs, outputs)
-        judged = judge(outputs, self._problem("an output"), truths)
-        return [replace(one, guessed=is_guessed(name, one.op)) for one in judged]
+            return [], []
+        guessed = guess(name, counts.exps, inputs, outputs)
+        truths = guessed if case.truth is None else case.truth
+        result: list[Judgement] = []
+        doubts: list[Judgement] = []
+        for one in judge(outputs, self._problem("an output"), truths):
+            doubted = one.wrong and case.truth is None and is_guessed(name, one.op)
+            (doubts if doubted else result).append(one)
+        return result, doubts
 
     def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
         bound = _bound(self._arguments) if result else None
