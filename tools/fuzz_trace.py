@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+GALLERY = ROOT / "src/oneread/kernels/gallery"
 sys.path.insert(0, str(ROOT / "src"))
 
 from oneread.cli import _trace_text  # noqa: E402
@@ -28,6 +29,7 @@ from oneread.spec.errors import OneReadError  # noqa: E402
 from oneread.trace.case import Case  # noqa: E402
 from oneread.trace.errors import LimitError  # noqa: E402
 from oneread.trace.fixing import fix  # noqa: E402
+from oneread.trace.front.settings import Settings  # noqa: E402
 from oneread.trace.inputs import PATTERNS  # noqa: E402
 from oneread.trace.limits import Limits  # noqa: E402
 from oneread.trace.opening import Opened  # noqa: E402
@@ -56,6 +58,7 @@ PIECES = (
     *"(){}[]<>;,.:?=+-*/%&|^!~#\\\"'@$`",
     "<<", ">>", "::", "->", "...", "/*", "*/", "//", "\n", "\r\n", "\t", "\0", "\ud800", "é", "変",
     "#define X X\n", "#define F(a) F(a) a\n", "#if 1\n", "#endif\n", "#else\n", "#include <x>\n",
+    "#include \"relu.cu\"\n", "#include \"../gallery.toml\"\n", "and ", "not ", "auto& ",
     "template <int N> ", "struct S { int a; };", "extern \"C\" {", "__global__ void z() {",
     "__shared__ ", "float4 ", "const ", "unsigned ", "return ", "for (;;) ", "if (x) ", "else ",
     "1e999f", "0x", "1'", "99999999999999999999", "'ab'", "\"", "R\"(", "operator", "std::",
@@ -69,8 +72,7 @@ WORD = re.compile(r"\w+|[-+*/%<>=&|^!?~]+")
 
 def gallery() -> list[str]:
     """Return the kernels of the gallery."""
-    folder = ROOT / "src/oneread/kernels/gallery"
-    return [path.read_text("utf-8") for path in sorted(folder.glob("*.cu"))]
+    return [path.read_text("utf-8") for path in sorted(GALLERY.glob("*.cu"))]
 
 
 def kernel(rng: random.Random) -> str:
@@ -79,7 +81,7 @@ def kernel(rng: random.Random) -> str:
     outside = "\n".join(one.outside for one in rows)
     codes = [f"    {{ {one.code} }}" for one in rows]
     if rng.random() < 0.1:
-        codes.append(f"    {{ {rng.choice(REFUSALS).code} }}")
+        codes.append(f"    {{ {rng.choice(list(REFUSALS.values())).code} }}")
     return "\n".join([outside, HEAD, *codes, "}\n"])
 
 
@@ -135,12 +137,54 @@ def _word(text: str, rng: random.Random) -> str:
 CHANGES = (*[_word] * 12, _drop, _drop, _put, _put, _swap, _swap, _repeat, _cut)
 
 
+#: Kernels that are asked for: the only one, or one that is not there or has no end.
+KERNELS = ("", "", "k", "k<3>", "k<float, 4>", "k<(", "z", "top_k", "<", "k<k>", "変")
+
+#: Macros of the command line, by name: what the gallery's sizes and the examples' names become.
+DEFINES = ("TILE", "K_MAX", "WIDTH", "N", "x", "int", "1x", "")
+MEANINGS = (
+    "16",
+    "32",
+    "-1",
+    "0",
+    "1 << 40",
+    "TILE",
+    "x",
+    "(",
+    ")",
+    "",
+    "1.5f",
+    "99999999999",
+    "\0",
+)
+
+#: Arguments: sizes, patterns and roles, good and bad.
+ARGUMENTS = (
+    "rows*vocab", "rows*vocab:normal", "1", "vocab:out", "rows:inout:zeros", "8:-inf", "0", "-1",
+    "rows/0", "1e9", "2**99", "vocab:", ":out", "nobody", "1.5", "9999999999999", "",
+)  # fmt: skip
+
+
+def settings(rng: random.Random) -> Settings:
+    """Return how a text is read: mostly as it is."""
+    if rng.random() < 0.8:
+        return Settings()
+    names = rng.sample(DEFINES, rng.choice((0, 1, 2)))
+    return Settings(
+        kernel=rng.choice(KERNELS),
+        defines={name: rng.choice(MEANINGS) for name in names},
+        folders=rng.choice(((), (GALLERY,), (GALLERY / "nowhere",))),
+    )
+
+
 def follow(text: str, rng: random.Random) -> str:
     """Read a text as everyone does, run it if it can be read, and return one of `ENDS`."""
     source = SourceText("fuzz.cu", text)
     find_kernels(source)
     device_code(source)
-    subject, asked = Subject(f"{text}\n"), case(rng)
+    how = settings(rng)
+    subject = Subject(f"{text}\n", how.kernel, how.folders)
+    asked = replace(case(rng), defines=how.defines)
     try:
         launches = Opened("fuzz.cu", subject).launch(asked)
         if rng.random() < PROBED:
@@ -175,6 +219,10 @@ def case(rng: random.Random) -> Case:
         k=rng.choice((1, 3)),
         block=rng.choice((None, None, 1, 32, 33, 64, (8, 4))),
         input=rng.choice(list(PATTERNS)),
+        arguments={
+            name: rng.choice(ARGUMENTS)
+            for name in rng.sample(("x", "y", "vocab", "count", "z"), rng.choice((0,) * 8 + (1, 2)))
+        },
         schedule=rng.choice(("in-order", "in-order", "reverse", "random:1", "switch:1")),
         record=rng.choice((False, False, True, (0,))),
         limits=LIMITS,

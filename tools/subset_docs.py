@@ -1,4 +1,4 @@
-"""Write docs/tracer-subset.md from the lists by which the parser takes and refuses.
+"""Write docs/tracer-subset.md: what the tests run, and the table by which the parser refuses.
 
 ``--check`` changes nothing and says whether the page still is what the lists give.
 """
@@ -28,8 +28,9 @@ PAGE = ROOT / "docs/tracer-subset.md"
 
 HEAD = """# What the tracer reads
 
-`oneread trace` reads a subset of CUDA C. This page is made from the lists that its parser goes by
-(`python tools/subset_docs.py`).
+`oneread trace` reads a subset of CUDA C. This page is made (`python tools/subset_docs.py`) from the
+tables of built-in names and of refusals that the parser goes by, and from examples of what is
+taken, each of which the tests run.
 
 Of a file, only what the chosen kernel reaches is read. Host functions, launches and includes of
 unknown headers may stay where they are: they are left out and listed in one line. A construct
@@ -53,7 +54,8 @@ KINDS: dict[Kind, str] = {
 LIMITS = {
     "source_bytes": "bytes",
     "nesting": "brackets, blocks and operators within each other",
-    "macro_depth": "macros within macros, files within files",
+    "macro_depth": "macros within macros",
+    "include_depth": "files within files",
     "tokens": "tokens after macros are expanded",
     "files": "files included",
     "instances": "functions made from templates",
@@ -87,7 +89,7 @@ def page() -> str:
     lines.append(f"| Constants | {words(list(CONSTANTS))} |")
     lines.append(f"| Headers that need no file | {words(sorted(KNOWN_HEADERS))} |")
     lines += ["", "## Outside", "", "| construct | example | instead |", "|---|---|---|"]
-    for refusal in REFUSALS:
+    for refusal in REFUSALS.values():
         code = f"{refusal.outside}\n{refusal.code}" if refusal.outside else refusal.code
         lines.append(f"| {refusal.what} | {cell(code)} | {refusal.instead} |")
     limits = Limits()

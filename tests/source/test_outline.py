@@ -25,6 +25,7 @@ def pieces(text: str) -> tuple[list[Piece], list[Token]]:
         ("template <int N = (3), class T> __global__ void k(T* a) { }", "kernel", "k"),
         ("__device__ __forceinline__ float f(float a);", "device", "f"),
         ("__host__ __device__ float f() { return 1; }", "device", "f"),
+        ("template <> __device__ int f<int, (3 > 2)>(int a) { return a; }", "device", "f"),
         ("int main() { return 0; }", "host", "main"),
         ("std::vector<int> f(int a = 3) { if (a) { } }", "host", "f"),
         ("struct __align__(8) MD { float m; float f() { return m; } };", "type", "MD"),

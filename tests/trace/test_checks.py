@@ -236,6 +236,24 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "y[threadIdx.x] = 1u << threadIdx.x; y[threadIdx.x + 32] = 0;",
         {},
     ),
+    "shift of a bit out of its type": (
+        "shift-overflow",
+        "y[threadIdx.x] = (1 << threadIdx.x) << 1; y[threadIdx.x + 32] = 0;",
+        "y[threadIdx.x] = 1 << threadIdx.x; y[threadIdx.x + 32] = 0;",
+        {},
+    ),
+    "shift of a negative number": (
+        "shift-overflow",
+        "y[threadIdx.x] = (int)(threadIdx.x - 1) << 4; y[threadIdx.x + 32] = 0;",
+        "y[threadIdx.x] = (threadIdx.x - 1) << 4; y[threadIdx.x + 32] = 0;",
+        {},
+    ),
+    "remainder whose quotient does not fit": (
+        "overflow",
+        "int a = INT_MIN + threadIdx.x; y[threadIdx.x] = a % -1; y[threadIdx.x + 32] = 0;",
+        "int a = INT_MAX - threadIdx.x; y[threadIdx.x] = a % -1; y[threadIdx.x + 32] = 0;",
+        {},
+    ),
     "unwritten output": (
         "unwritten",
         "y[threadIdx.x] = x[threadIdx.x];",

@@ -21,8 +21,6 @@ def stored(value: str, before: str = "") -> Run:
         ("abs(i)", "abs(i + 1)"),
         ("i / -1", "i / 1"),
         ("i % -1", "(i + 1) % -1"),
-        ("n << 27", "n << 26"),
-        ("(n - 33) << 4", "(unsigned)(n - 33) << 4"),
         ("-i", "-(i + 1)"),
     ],
 )
@@ -36,8 +34,8 @@ def test_value_that_does_not_fit_is_reported(faulty: str, right: str) -> None:
     [
         (f"abs({LOWEST})", "0 - -2147483648 does not fit into int"),
         (f"{LOWEST} % -1", "-2147483648 % -1 does not fit into int"),
-        ("(1 << 30) << 2", "1073741824 << 2 does not fit into int"),
-        ("-1 << 4", "-1 << 4 does not fit into int"),
+        ("(1 << 30) << 2", "1073741824 << 2 in line 1 is undefined before C++20"),
+        ("-1 << 4", "-1 << 4 in line 1 is undefined before C++20"),
     ],
 )
 def test_constant_that_does_not_fit_is_reported_where_it_runs(value: str, shown: str) -> None:

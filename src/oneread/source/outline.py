@@ -26,11 +26,24 @@ _ATTRIBUTES: Final = frozenset(
 
 #: Words of a kernel that stand before its `__global__`.
 _BEFORE_GLOBAL: Final = frozenset(
-    {"extern", "static", "inline", "void", "const", "__forceinline__", "__host__", "__device__"}
+    {
+        "extern",
+        "static",
+        "inline",
+        "void",
+        "const",
+        "__forceinline__",
+        "__host__",
+        "__device__",
+        "template",
+    }
 )
 #: Tokens of the longest ``template <...>`` before a kernel.
 _LONGEST_TEMPLATE: Final = 200
 _TYPE_WORDS: Final = frozenset({"struct", "class", "union", "enum"})
+
+#: Marks around template arguments: how many levels each opens.
+_ANGLES: Final = {"<": 1, ">": -1, ">>": -2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +293,8 @@ def _template_head(head: Sequence[Token]) -> int:
     angle = round_ = 0
     for at, token in enumerate(head):
         round_ += (token.text == "(") - (token.text == ")")
-        if not round_ and token.text in ("<", ">", ">>"):
-            angle += {"<": 1, ">": -1, ">>": -2}[token.text]
+        if not round_ and token.text in _ANGLES:
+            angle += _ANGLES[token.text]
             if angle <= 0:
                 return at + 1
     return 0
@@ -290,19 +303,23 @@ def _template_head(head: Sequence[Token]) -> int:
 def _name(head: Sequence[Token], start: int) -> tuple[bool, str, int]:
     """Return whether a head is that of a function, the name it declares and its bracket's place."""
     last = ""
-    depth = 0
+    depth = angle = 0
     for at, token in enumerate(head):
-        if token.text == "=" and depth == 0:
-            break
-        if token.text == "(" and token.kind == "mark":
-            if depth == 0 and last and last not in _ATTRIBUTES:
+        mark = token.text if token.kind == "mark" else ""
+        if mark == "(":
+            if depth == angle == 0 and last and last not in _ATTRIBUTES:
                 return last != "static_assert", last, start + at
             depth += 1
-        elif token.text == ")" and token.kind == "mark":
+        elif mark == ")":
             depth -= 1
-        elif token.text == "[" and depth == 0 and last:
+        elif mark in _ANGLES and depth == 0 and last != "operator":
+            # What stands between these is an argument: the name of `f<int>` is f.
+            angle = max(0, angle + _ANGLES[mark])
+        elif depth or angle:
+            continue
+        elif mark == "=" or (mark == "[" and last):
             break
-        elif token.kind == "name" and depth == 0 and token.text != "final":
+        elif token.kind == "name" and token.text != "final":
             last = token.text
     return False, last, start + len(head)
 

@@ -50,6 +50,13 @@ _TOKEN: Final = re.compile(
 )
 
 
+#: Words that C++ reads as operators.
+_OPERATORS: Final = {
+    "and": "&&", "or": "||", "not": "!", "not_eq": "!=", "bitand": "&", "bitor": "|", "xor": "^",
+    "compl": "~", "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+}  # fmt: skip
+
+
 def tokenize(source: SourceText) -> list[Token]:
     """Cut a text into tokens.
 
@@ -108,6 +115,8 @@ class _Scan:
         text = found.group()
         if kind == "stray":
             self.add("bad", "stray", at, 1)
+        elif text in _OPERATORS:
+            self.add("mark", _OPERATORS[text], at, len(text))
         elif kind == "string":
             good = found["close"]
             self.add("string" if good else "bad", text if good else "string-open", at, len(text))

@@ -45,7 +45,7 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A built-in function with settled types; ``optional`` trailing arguments have defaults."""
+    """A built-in function with settled types; ``defaults`` are those of its last arguments."""
 
     name: str
     kind: Kind
@@ -134,7 +134,6 @@ def _warps() -> None:
     _add("__syncthreads", "barrier", VOID)
     for name in ("__threadfence", "__threadfence_block", "__threadfence_system"):
         _add(name, "fence", VOID)
-    # -1 is the full mask, as a bit pattern of unsigned int.
     _add("__syncwarp", "warp", VOID, UINT, defaults=(0xFFFFFFFF,))
     for kind in _SHUFFLED:
         _add("__shfl_sync", "shuffle", kind, UINT, kind, INT, INT, defaults=(_FULL_WARP,))

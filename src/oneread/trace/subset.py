@@ -43,7 +43,7 @@ ACCEPTED: Final = (
     Accepted("assignment operators, `++`, `--`", "int i = 0; i += 2; i <<= 1; y[i++] = 1; --i;"),
     Accepted(
         "`&&`, `||`, `?:` and the comma",
-        "int i = 0, j; j = (i = 1, 2); y[0] = i && j || !i ? 1 : 2;",
+        "int i = 0, j; j = (i = 1, 2); y[0] = i && j || not i ? 1 : 2;",
     ),
     Accepted("`sizeof`, `alignof`", "int a = sizeof(float4) + alignof(double); a += sizeof a;"),
     Accepted("`if`, `else`", "if (vocab > 1) y[0] = 1; else y[0] = 2;"),
@@ -58,19 +58,20 @@ ACCEPTED: Final = (
         "__shared__ float s[2][33], m; s[1][threadIdx.x] = m;",
     ),
     Accepted("`extern __shared__`", "extern __shared__ float dynamic[]; y[0] = dynamic[0];"),
+    Accepted("shared memory outside of functions", "s[0] = 1;", "extern __shared__ float s[];"),
     Accepted(
         "local arrays, with values",
-        "float a[4] = {1, 2}; int b[] = {1, 2, 3}; y[0] = a[b[0]];",
+        "float a[2][2] = {1, 2, 3, 4}; int b[] = {1, 2, 3}; y[0] = a[1][b[0]];",
     ),
     Accepted(
         "`const`, `constexpr`, `volatile`, `__restrict__`",
         "constexpr int n = 4; const int m = n * 2; float a[m];",
     ),
-    Accepted("`auto`", "auto a = x[0]; const auto* p = x; y[0] = a + *p;"),
+    Accepted("`auto`", "auto a = x[0]; auto* p = x; y[0] = a + *p;"),
     Accepted("references", "float a = 1; float& b = a; const float& c = 2.0f; b = c;"),
     Accepted(
         "`typedef`, `using`",
-        "typedef float real; using index = int; real a = 1; index i = 2;",
+        "typedef float real, *place; using index = int; real a = 1; place p = &a; index i = 2;",
     ),
     Accepted("`enum`", "enum { FIRST, SECOND = 4 }; int a[SECOND]; a[FIRST] = 1;"),
     Accepted(
@@ -115,7 +116,7 @@ ACCEPTED: Final = (
     Accepted(
         "constants of the file",
         "y[0] = SCALE * LANES;",
-        "constexpr float SCALE = 2.0f;\nstatic const int LANES = 32;",
+        "__device__ constexpr float SCALE = 2.0f;\nstatic const int LANES = 32;",
     ),
     Accepted(
         "`threadIdx`, `blockIdx`, `blockDim`, `gridDim`, `warpSize`",

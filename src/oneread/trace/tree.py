@@ -11,7 +11,8 @@ are a `Load`, `__stcs` and its kin an `Assign`; `make_float4` and brace initiali
 `Member` of a `Deref`; `-n` steps of a pointer are a `PointerAdd` of a negated index.
 
 The position of an expression is where it starts; that of a `Binary`, `Logical`, `Conditional`,
-`Assign` and `Update` is its operator. What a macro brought has the position of the macro's use.
+`Assign` and `Update` is its operator. What a macro brought has the position of the macro's use,
+its arguments their own.
 """
 
 from __future__ import annotations
@@ -153,12 +154,10 @@ class Convert(Expr):
     """A value made one of another type; from float to int the fraction is cut.
 
     Between scalars, from a scalar or pointer to bool, between pointers and 64-bit integers,
-    between pointers, and from anything to void.
+    between pointers, and from anything to void, a place that is not read then too.
     """
 
     value: Expr
-    #: Whether the source has a cast here.
-    explicit: bool
 
 
 @node
@@ -202,7 +201,7 @@ class Conditional(Expr):
 
 @node
 class Comma(Expr):
-    """``left, right``: the value is the right one's."""
+    """``left, right``: the value is the right one's; a place on the left is not read."""
 
     left: Expr
     right: Expr

@@ -14,6 +14,7 @@ import pytest
 from oneread.source.errors import SourceError
 from oneread.source.host import device_code, find_kernels
 from oneread.source.text import SourceText
+from oneread.trace import run
 from oneread.trace.front.program import load_program
 from oneread.trace.front.settings import Limits, Settings
 from oneread.trace.messages import MESSAGES
@@ -87,7 +88,7 @@ def test_hostile_text_is_refused(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [60, 180])
-def test_nesting_within_the_limit_is_taken(depth: int) -> None:
+def test_nesting_within_the_limit_is_taken_and_runs(depth: int) -> None:
     for code in (
         f"n = {'(' * depth}1{')' * depth};",
         f"n = {'1 + n * (' * (depth // 3)}1{')' * (depth // 3)};",
@@ -97,7 +98,8 @@ def test_nesting_within_the_limit_is_taken(depth: int) -> None:
         f"n = {'-n - ~' * (depth // 3)}n;",
         f"n = {'n ? ' * (depth // 2)}1{' : 2' * (depth // 2)};",
     ):
-        load_program(SourceText("k.cu", f"{OPEN}{code}\n}}"))
+        text = f"{OPEN}{code}\n}}"
+        assert run(text, rows=1, vocab=1, block=1, arguments={"y": "1:out", "n": 1}, truth={})
 
 
 def test_source_beyond_64_kb_is_refused() -> None:
@@ -145,6 +147,13 @@ def test_largest_source_is_read_in_time() -> None:
         OPEN + "f();" * 15000 + "}",
         OPEN + "zzzzzzzz = 1;" * 4500 + "}",
         OPEN + "{ int a = " * 100 + "1;" + "}" * 101,
+        "".join(
+            f"struct S{n} {{ int a; }}; __device__ int f(S{n} a) {{ return 1; }}\n"
+            for n in range(600)
+        )
+        + OPEN
+        + "".join(f"S{n} s{n}; f(s{n});" for n in range(600))
+        + "}",
     ],
     ids=lambda text: text[:20],
 )

@@ -54,6 +54,10 @@ def errors(text: str, settings: Settings | None = None) -> list[str]:
         ("#ifdef A\n1\n#else\n2\n#endif", "2"),
         ("#define A\n#ifndef A\n1\n#elif defined(A) && 1\n2\n#else\n3\n#endif", "2"),
         ("#if 0\n#if 1\n1\n#endif\n#else\n2\n#endif", "2"),
+        ("#define N 0\n#if N ? 8 / N : 1\n1\n#endif", "1"),
+        ("#if 1 || 1 << 99\n1\n#endif", "1"),
+        ("#if not 0 and (0 or 1)\n1\n#endif", "1"),
+        ('#define U _Pragma("unroll")\nU for (;;) _Pragma("x") _Pragma', "for ( ; ; ) _Pragma"),
         ("#if 0\ndon't \" mind\n#endif\n1", "1"),
         ("#if 0\n#nonsense\n#if ((\n#endif\n#endif\n1", "1"),
         ("#define N 4\n#if N * 2 == 8 && !(N % 2) && -N < 0 && (N ? 1 : 0)\n1\n#endif", "1"),
@@ -122,13 +126,13 @@ def test_file_outside_of_the_folders_is_not_read(tmp_path: Path) -> None:
 def test_file_that_includes_itself_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "a.h"\n')
     (said,) = errors('#include "a.h"\n', Settings(folders=(tmp_path,)))
-    assert said.endswith("include 'a.h' is more than 32 files deep (macro_depth)")
+    assert said.endswith("include 'a.h' is more than 32 files deep (include_depth)")
 
 
 def test_file_that_includes_itself_twice_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "a.h"\n#include "a.h"\n')
     said = errors('#include "a.h"\n', Settings(folders=(tmp_path,)))
-    assert "more than 100 files are included" in said
+    assert "more than 100 files are included (files)" in said
 
 
 def test_macros_that_double_stop_at_the_limit() -> None:
@@ -159,6 +163,24 @@ def test_macros_that_are_whole_numbers_are_told() -> None:
     source = SourceText("k.cu", text)
     assert load_program(source).macros == {"TILE": 128, "HALF": 64}
     assert load_program(source, Settings(defines={"TILE": "32"})).macros["HALF"] == 16
+
+
+def test_argument_of_a_macro_stays_where_it_is_written() -> None:
+    text = (
+        "#define BOTH(a, b) y[0] = a; y[1] = (b)\n#define TWICE(a) (2 * (a))\n"
+        "__global__ void k(float* y) { BOTH(aa, TWICE(bb)); y[0] = cc; }\n"
+    )
+    with pytest.raises(SourceError) as caught:
+        load_program(SourceText("k.cu", text))
+    line = text.splitlines()[2]
+    found = [one.position for one in caught.value.diagnostics]
+    assert [line[at.column - 1 :][: at.length] for at in found] == ["aa", "bb", "cc"]
+
+
+def test_macro_without_parameters_that_joins_is_refused() -> None:
+    assert errors("#define A 1 ## 2\nA") == [
+        "2: # and ## in macros is outside the subset of CUDA C that is traced (write the name out)"
+    ]
 
 
 def test_macros_that_double_one_another_are_refused_though_nothing_uses_them() -> None:

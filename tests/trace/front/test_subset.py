@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from oneread.source.errors import SourceError
 from oneread.source.text import SourceText
 from oneread.trace.builtins import CONSTANTS, FUNCTIONS, Builtin
 from oneread.trace.front.program import load_program
+from oneread.trace.front.settings import Settings
 from oneread.trace.messages import MESSAGES
-from oneread.trace.refusals import REFUSALS, Refusal
+from oneread.trace.refusals import REFUSALS, REFUSED_NAMES, REFUSED_WORDS, Refusal
 from oneread.trace.subset import ACCEPTED, Accepted
 from oneread.trace.types import Pointer
 
@@ -31,7 +33,7 @@ def test_construct_is_taken(row: Accepted) -> None:
     assert not loaded.skipped
 
 
-@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: row.what)
+@pytest.mark.parametrize("row", REFUSALS.values(), ids=lambda row: row.what)
 def test_construct_is_refused_by_name(row: Refusal) -> None:
     with pytest.raises(SourceError) as caught:
         load_program(kernel(row.code, row.outside))
@@ -41,20 +43,50 @@ def test_construct_is_refused_by_name(row: Refusal) -> None:
     assert row.instead in error.text(MESSAGES)
 
 
-@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: row.what)
+@pytest.mark.parametrize("row", REFUSALS.values(), ids=lambda row: row.what)
 def test_refused_construct_does_not_hide_what_follows(row: Refusal) -> None:
     with pytest.raises(SourceError) as caught:
         load_program(kernel(f"{row.code}\ny[0] = nowhere;", row.outside))
     assert [one.id for one in caught.value.diagnostics] == ["outside", "unknown"]
 
 
-@pytest.mark.parametrize("word", [word for row in REFUSALS for word in row.words.split()])
+@pytest.mark.parametrize("word", [*REFUSED_WORDS, *REFUSED_NAMES])
 def test_refused_word_is_refused_where_it_stands(word: str) -> None:
     with pytest.raises(SourceError) as caught:
         load_program(kernel(f"    {word} (1);"))
     (error,) = caught.value.diagnostics
     assert error.id == "outside"
     assert error.position[1:3] == (3, 5)
+
+
+@pytest.mark.parametrize("name", REFUSED_NAMES)
+def test_refused_name_may_be_declared(name: str) -> None:
+    load_program(kernel(f"float {name} = x[0]; for (int {name} = 16; {name}; ) y[0] = {name};"))
+
+
+def test_refused_name_may_be_a_function_of_the_file() -> None:
+    load_program(kernel("y[0] = clock();", "__device__ int clock() { return 1; }"))
+
+
+def test_explicit_instantiation_changes_nothing() -> None:
+    text = (
+        "template <typename T> __device__ T f(T a) { return a; }\n"
+        "template __device__ float f<float>(float);\ntemplate __device__ int f(int);"
+    )
+    load_program(kernel("y[0] = f(x[0]);", text))
+    text = "template <int N> __global__ void k() {}\ntemplate __global__ void k<2>();"
+    load_program(SourceText("k.cu", text), Settings("k<3>"))
+
+
+def test_parser_refuses_what_stands_in_the_table_and_nothing_else() -> None:
+    refused = {*REFUSED_WORDS.values(), *REFUSED_NAMES.values()}
+    for path in (ROOT / "src/oneread/trace/front").glob("*.py"):
+        refused |= set(re.findall(r'"((?:an?|#) [^"]+|recursion|inheritance)"', path.read_text()))
+    assert REFUSALS.keys() <= refused
+    called = set()
+    for path in (ROOT / "src/oneread/trace/front").glob("*.py"):
+        called |= set(re.findall(r'\boutside\(\s*"([^"]+)"', path.read_text("utf-8")))
+    assert called <= REFUSALS.keys()
 
 
 def call(name: str, builtin: Builtin) -> str:

@@ -77,7 +77,7 @@ class Hoister:
                 )
 
     def _call(self, node: Call) -> Waiting:
-        bind = self._expressions.bind(node)
+        bind, end = self._expressions.bind(node), self._expressions.context.end(node.function)
         body = self._bodies[node.function]
         slot = self._expressions.context.extra_slot()
         self._expressions.stored[id(node)] = slot
@@ -88,6 +88,7 @@ class Hoister:
             continued = warp.continued
             warp.returned, warp.result = 0, None
             yield from body(warp)
+            end(warp)
             warp.registers[slot] = warp.result
             warp.mask, warp.returned, warp.result = mask, returned, result
             warp.continued = continued

@@ -1,11 +1,11 @@
 """What all parts of the compiler share: the machine, the slots of variables, the places counted.
 
-Knows no node of the tree but its variables.
+Knows no node of the tree but its variables and functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,8 +18,10 @@ from oneread.trace.limits import Limits
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.launch import Clock
 from oneread.trace.machine.sites import BarrierSite, Site
+from oneread.trace.machine.warp import Warp
 from oneread.trace.recording import Recorder
-from oneread.trace.tree import Storage, Variable
+from oneread.trace.tree import Function, Storage, Variable
+from oneread.trace.types import Void
 from oneread.trace.watching import Watches
 
 
@@ -125,6 +127,21 @@ class Context:
         site.statement = self._statement() or position
         self.sites.append(site)
         return site
+
+    def end(self, function: Function) -> Callable[[Warp], None]:
+        """Return what reports the lanes that reach the end of a function that returns a value."""
+        if isinstance(function.return_type, Void):
+            return lambda _: None
+        device = self.device
+
+        def report(warp: Warp) -> None:
+            if warp.mask:
+                name = function.name
+                device.report.add(
+                    "no-return", function.position, warp, device.step, warp.mask, function=name
+                )
+
+        return report
 
     @contextmanager
     def within(self, position: Position | None) -> Iterator[None]:

@@ -41,7 +41,7 @@ from oneread.trace.tree import (
     Unary,
     Update,
 )
-from oneread.trace.types import Array, Pointer, Scalar, Struct
+from oneread.trace.types import Array, Pointer, Scalar, Struct, Void
 from oneread.trace.watching import Watch
 
 Value = Callable[[Warp], Any]
@@ -187,6 +187,8 @@ class Expressions:
     # ---- operators
 
     def _convert(self, node: Convert) -> Value:
+        if isinstance(node.type, Void):
+            return self.unused(node.value)
         return convert(node.value.type, node.type, self.value(node.value))
 
     def _unary(self, node: Unary) -> Value:
@@ -242,7 +244,7 @@ class Expressions:
         return evaluate
 
     def _comma(self, node: Comma) -> Value:
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.unused(node.left), self.value(node.right)
 
         def evaluate(warp: Warp) -> Any:
             left(warp)
@@ -332,7 +334,7 @@ class Expressions:
         if stored is not None:
             return lambda warp: warp.registers[stored]
         body = self.bodies[node.function]
-        bind = self.bind(node)
+        bind, end = self.bind(node), self.context.end(node.function)
         empty = zero(node.function.return_type)
 
         def evaluate(warp: Warp) -> Any:
@@ -341,6 +343,7 @@ class Expressions:
             continued = warp.continued
             warp.returned, warp.result = 0, None
             body(warp)
+            end(warp)
             value = empty if warp.result is None else warp.result
             warp.mask, warp.returned, warp.result = mask, returned, result
             warp.continued = continued

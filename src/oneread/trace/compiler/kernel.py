@@ -5,6 +5,7 @@ Knows the program; knows no expression and no statement.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions
 from oneread.trace.compiler.statements import Statements
 from oneread.trace.compiler.waiting import Waiting
+from oneread.trace.errors import UsageError
 from oneread.trace.machine.values import FULL
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import Declare, Program, Storage
@@ -32,6 +34,7 @@ class Kernel:
     """
 
     def __init__(self, program: Program, context: Context, arguments: Sequence[Any]) -> None:
+        _check_bounds(program, context.block)
         expressions = Expressions(context)
         expressions.places.may_be_unset = {
             node.variable
@@ -68,3 +71,13 @@ class Kernel:
             yield from self._body(warp)
         else:
             self._body(warp)
+
+
+def _check_bounds(program: Program, block: Sequence[int]) -> None:
+    """Refuse a block that is larger than the kernel says."""
+    most, threads = program.kernel.max_threads, math.prod(block)
+    if most is not None and threads > most:
+        raise UsageError(
+            f"{program.kernel.name} is made for blocks of up to {most} threads "
+            f"(__launch_bounds__); one of {threads} cannot be launched"
+        )

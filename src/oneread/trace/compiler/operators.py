@@ -155,38 +155,55 @@ class Operators:
                     lane=lane,
                 )
             value = apply(left, right)
-            if integers.fits(value, kind.lowest, kind.highest):
+            # Where the quotient does not fit, the remainder is not defined either.
+            exact = value
+            if op == "%" and signed and (right == -1 if type(right) is int else -1 in right):
+                exact = integers.divide(left, right)
+            if integers.fits(exact, kind.lowest, kind.highest):
                 return value
-            self._overflow(warp, op, kind, left, right, value, place)
+            self._overflow(warp, op, kind, left, right, exact, place)
             return integers.wrap(value, bits, signed)
 
         return evaluate
 
     def _shift(self, op: str, kind: Scalar, a: Value, b: Value, place: Any) -> Value:
         apply, bits = _INTEGERS[op], 8 * kind.size
+        loses = op == "<<" and kind.signed
+        most = 2 * kind.highest + 1  # the sign bit may be set, as C++17 says
 
         def evaluate(warp: Warp) -> Any:
             left, right = a(warp), b(warp)
+            bad = 0
             if not integers.fits(right, 0, bits - 1):
                 bad = integers.outside(right, 0, bits - 1) & warp.mask
-                if bad:
-                    lane = look(bad).first
-                    self._report.add(
-                        "shift-width",
-                        place,
-                        warp,
-                        self._clock.step,
-                        bad,
-                        right=spread(right)[lane],
-                        bits=bits,
-                        lane=lane,
-                    )
+                self._shifted(warp, "shift-width", bad, left, right, bits, place)
             value = apply(left, right)
+            if loses and not integers.fits(value, 0, most):
+                lost = integers.outside(value, 0, most) & warp.mask & ~bad
+                self._shifted(warp, "shift-overflow", lost, left, right, bits, place)
             if integers.fits(value, kind.lowest, kind.highest):
                 return value
             return integers.wrap(value, bits, kind.signed)
 
         return evaluate
+
+    def _shifted(
+        self, warp: Warp, fault: str, lanes: int, left: Any, right: Any, bits: int, place: Any
+    ) -> None:
+        """Report lanes that shift by a bad width, or more than the type holds."""
+        if lanes:
+            lane = look(lanes).first
+            self._report.add(
+                fault,
+                place,
+                warp,
+                self._clock.step,
+                lanes,
+                left=spread(left)[lane],
+                right=spread(right)[lane],
+                bits=bits,
+                lane=lane,
+            )
 
     def _watched(
         self, op: str, apply: Callable[[Any, Any], Any], a: Value, b: Value, place: Any

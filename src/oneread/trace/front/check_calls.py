@@ -6,8 +6,10 @@ Knows built-ins and functions of the file; knows no statement.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import repeat, takewhile
 from typing import TypeAlias
 
 from oneread.source.text import Position
@@ -15,11 +17,9 @@ from oneread.trace import tree
 from oneread.trace.builtins import FUNCTIONS, HINTED_LOADS, HINTED_STORES, Builtin
 from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_expressions import ExpressionChecker
-from oneread.trace.front.fold import Number
-from oneread.trace.front.names import TYPE_NAMES
+from oneread.trace.front.names import BUILT_IN, TYPE_NAMES, Constant, Lost, Named
 from oneread.trace.front.report import Refused, guess, plural
 from oneread.trace.types import (
-    INT,
     VECTORS,
     Array,
     Pointer,
@@ -32,7 +32,10 @@ from oneread.trace.types import (
 )
 
 #: An argument of a template, settled: a type, or a number with its type.
-TemplateValue: TypeAlias = Type | tuple[Scalar, Number]
+TemplateValue: TypeAlias = Named | Constant
+
+#: Arguments of a call; of braces, whose type is the parameter's, None.
+Arguments: TypeAlias = Sequence[tree.Expr | None]
 
 
 class CallChecker(ExpressionChecker):
@@ -40,21 +43,25 @@ class CallChecker(ExpressionChecker):
 
     @abstractmethod
     def instance(
-        self, node: syntax.Apply, arguments: Sequence[tree.Expr]
+        self, node: syntax.Apply, arguments: Arguments
     ) -> tuple[tree.Function, tuple[bool, ...]]:
         """Return the function that a call means, and which of its parameters are references."""
+
+    @abstractmethod
+    def least_distance(self, node: syntax.Apply, arguments: Arguments) -> int | None:
+        """Return how far a call is from the nearest function of the file; None if from all."""
 
     @abstractmethod
     def is_function(self, name: str) -> bool:
         """Say whether the file has a function of that name."""
 
-    @abstractmethod
-    def made_variable(self, kind: Type, where: Position) -> tree.Variable:
-        """Return a new variable of local memory that the source does not name."""
-
     def call(self, node: syntax.Apply) -> tree.Expr:
         name, where = node.function.name, node.position
-        if self.names.find(name) is not None and not self.is_function(name):
+        meaning = self.names.find(name)
+        if isinstance(meaning, Lost):
+            raise Refused
+        # A function of the file hides what headers define; a name further in hides the function.
+        if meaning is not None and not (self.is_function(name) and meaning is BUILT_IN.get(name)):
             raise self.report.error("call-of-value", where, name=name)
         if self.is_function(name):
             return self.call_function(node)
@@ -136,7 +143,7 @@ class CallChecker(ExpressionChecker):
             strict=True,
         ):  # fmt: skip
             assert isinstance(kind, Scalar)
-            values.append(nodes.literal(where, kind, default))
+            values.append(tree.Literal(where, kind, default))
         return tree.BuiltinCall(where, chosen.result, chosen, tuple(values))
 
     def no_overload(
@@ -166,18 +173,17 @@ class CallChecker(ExpressionChecker):
     def call_function(self, node: syntax.Apply) -> tree.Expr:
         # Braces get their type from the parameter, so they wait for it.
         arguments = [
-            tree.Literal(one.position, INT, 0)
-            if isinstance(one, syntax.Braces)
-            else self.checked(one)
-            for one in node.arguments
+            None if isinstance(one, syntax.Braces) else self.checked(one) for one in node.arguments
         ]
+        if self.prefers_builtin(node, arguments):
+            return self.call_builtin(node)
         function, references = self.instance(node, arguments)
         values: list[tree.Expr] = []
         for written, argument, parameter, reference in zip(
             node.arguments, arguments, function.parameters, references, strict=True
         ):
             kind = parameter.type
-            if isinstance(written, syntax.Braces):
+            if argument is None:
                 target = kind.target if reference and isinstance(kind, Pointer) else kind
                 argument = self.initialiser(written, target)  # noqa: PLW2901
             if reference:
@@ -186,6 +192,17 @@ class CallChecker(ExpressionChecker):
             else:
                 values.append(self.fitting(nodes.loaded(argument), kind, written.position))
         return tree.Call(node.position, function.return_type, function, tuple(values))
+
+    def prefers_builtin(self, node: syntax.Apply, arguments: Arguments) -> bool:
+        """Say whether a built-in of the name is nearer to a call than the file's functions."""
+        overloads = FUNCTIONS.get(node.function.name, ())
+        given = [nodes.loaded(one) for one in arguments if one is not None]
+        if not overloads or len(given) < len(arguments):
+            return False
+        chosen = _best(overloads, given)
+        far = None if chosen is None else _distance(chosen, given)
+        least = self.least_distance(node, arguments)
+        return far is not None and (least is None or far < least)
 
     def bound(self, node: tree.Expr, kind: Pointer, where: Position) -> tree.Expr:
         """Return the address that a reference of this pointer's type holds for a value."""
@@ -197,8 +214,7 @@ class CallChecker(ExpressionChecker):
         if not kind.const:
             raise self.report.error("reference", where, type=str(kind.target))
         value = self.fitting(nodes.loaded(node), kind.target, where)
-        place = tree.Temporary(where, kind.target, self.made_variable(kind.target, where), value)
-        return tree.AddressOf(where, kind, place)
+        return tree.AddressOf(where, kind, self.temporary(value, where))
 
     def made(self, node: syntax.Make) -> tree.Expr:
         kind = self.type_id(node.type)
@@ -209,10 +225,7 @@ class CallChecker(ExpressionChecker):
                 if value.type == kind:
                     return value  # a copy
             if node.items and not node.braces:
-                raise self.report.error(
-                    "outside", node.position, "outside-hint",
-                    what="a constructor", instead=f"write {kind.name}{{...}}",
-                )  # fmt: skip
+                raise self.report.outside("a constructor", node.position)
             return self.aggregate(node.position, node.items, kind)
         if len(node.items) > 1 or isinstance(kind, Array | Void):
             raise self.report.error("cast", node.position, left="these values", right=str(kind))
@@ -223,7 +236,7 @@ class CallChecker(ExpressionChecker):
             return self.fitting(value, kind, node.position)
         if not nodes.castable(value.type, kind):
             raise self.report.error("cast", node.position, left=str(value.type), right=str(kind))
-        return nodes.converted(value, kind, explicit=True)
+        return nodes.converted(value, kind)
 
     def initialiser(self, node: syntax.Expr, kind: Type) -> tree.Expr:
         if not isinstance(node, syntax.Braces):
@@ -240,19 +253,45 @@ class CallChecker(ExpressionChecker):
         self, where: Position, items: Sequence[syntax.Expr], kind: Struct | Array
     ) -> tree.Expr:
         """Check the values in braces for a struct or an array."""
+        left = deque(items)
+        found = self.filled(where, left, kind)
+        if left:
+            limit = _places(kind, any(isinstance(item, syntax.Braces) for item in items))
+            raise self.report.error("too-many-values", where, type=str(kind), limit=limit)
+        return found
+
+    def filled(self, where: Position, items: deque[syntax.Expr], kind: Struct | Array) -> tree.Expr:
+        """Take the values of a struct or array; what lies in it may have left out its braces."""
         if isinstance(kind, Array):
-            kinds: list[Type] = [kind.element] * min(len(items), kind.length or 0)
-            limit = kind.length or 0
+            kinds: Iterable[Type] = repeat(kind.element, kind.length or 0)
         else:
             kinds = [field.type for field in kind.fields]
-            limit = len(kinds)
-        if len(items) > limit:
-            raise self.report.error("too-many-values", where, type=str(kind), limit=limit)
-        values = [self.initialiser(item, one) for item, one in zip(items, kinds, strict=False)]
+        values = [self.taken(where, items, one) for one in takewhile(lambda _: items, kinds)]
         if isinstance(kind, Array):
             return tree.ArrayValue(where, kind, tuple(values))
-        values += [nodes.zero(where, one) for one in kinds[len(values) :]]
+        values += [nodes.zero(where, field.type) for field in kind.fields[len(values) :]]
         return tree.Construct(where, kind, tuple(values))
+
+    def taken(self, where: Position, items: deque[syntax.Expr], kind: Type) -> tree.Expr:
+        """Take the value of one element or member."""
+        item = items[0]
+        if not isinstance(kind, Struct | Array) or isinstance(item, syntax.Braces):
+            return self.initialiser(items.popleft(), kind)
+        if isinstance(kind, Struct):
+            value = self.value(item)
+            if value.type == kind:
+                items.popleft()
+                return value
+        return self.filled(where, items, kind)
+
+
+def _places(kind: Type, in_braces: bool) -> int:
+    """Return how many values a type takes: of its parts in braces, or of the numbers in it."""
+    if isinstance(kind, Array):
+        return (kind.length or 0) * (1 if in_braces else _places(kind.element, False))
+    if isinstance(kind, Struct):
+        return sum(1 if in_braces else _places(field.type, False) for field in kind.fields)
+    return 1
 
 
 def _best(overloads: Sequence[Builtin], arguments: Sequence[tree.Expr]) -> Builtin | None:
@@ -266,13 +305,24 @@ def _best(overloads: Sequence[Builtin], arguments: Sequence[tree.Expr]) -> Built
                 return one
     best, least = None, None
     for one in overloads:
-        ranks = [rank(a, kind) for a, kind in zip(arguments, one.parameters, strict=False)]
-        if None in ranks or len(arguments) > len(one.parameters):
-            continue
-        total = sum(number for number in ranks if number is not None)
-        if least is None or total < least:
+        total = _distance(one, arguments)
+        if total is not None and (least is None or total < least):
             best, least = one, total
     return best
+
+
+def _distance(builtin: Builtin, arguments: Sequence[tree.Expr]) -> int | None:
+    """Return how far arguments are from a built-in's parameters; None where they do not fit."""
+    most = len(builtin.parameters)
+    if not most - len(builtin.defaults) <= len(arguments) <= most:
+        return None
+    total = 0
+    for argument, kind in zip(arguments, builtin.parameters, strict=False):
+        far = rank(argument, kind)
+        if far is None:
+            return None
+        total += far
+    return total
 
 
 def rank(argument: tree.Expr, kind: Type) -> int | None:
@@ -298,19 +348,30 @@ def rank(argument: tree.Expr, kind: Type) -> int | None:
     return 16
 
 
-def deduced(head: syntax.FunctionHead, arguments: Sequence[tree.Expr]) -> dict[str, TemplateValue]:
-    """Return the types of a template's parameters as far as a call's arguments show them."""
-    found: dict[str, TemplateValue] = {}
+def deduced(head: syntax.FunctionHead, arguments: Arguments) -> dict[str, list[TemplateValue]]:
+    """Return what a call's arguments show of a template's types: of each all that were seen."""
+    found: dict[str, list[TemplateValue]] = {}
     names = {one.name for one in head.template if one.words is None} - TYPE_NAMES
     for parameter, argument in zip(head.parameters, arguments, strict=False):
-        words, declarator = parameter.type.words, parameter.type.declarator
-        if words.name not in names or words.name in found:
-            continue
-        kind = argument.type if declarator.reference else nodes.loaded(argument).type
-        for _ in (*declarator.pointers, *declarator.dimensions):
-            if not isinstance(kind, Pointer):
-                break
-            kind = kind.target
-        else:
-            found[words.name] = kind
+        if parameter.type.words.name in names and argument is not None:
+            shown = shown_by(argument, parameter.type)
+            seen = found.setdefault(parameter.type.words.name, [])
+            if shown is not None and shown not in seen:
+                seen.append(shown)
     return found
+
+
+def shown_by(value: tree.Expr, node: syntax.TypeId) -> Named | None:
+    """Return the type that a value shows for the name, or ``auto``, in a type set to it."""
+    words, declarator = node.words, node.declarator
+    const = volatile = False
+    if not declarator.reference:
+        value = nodes.loaded(value)
+    elif isinstance(value, tree.Lvalue):
+        const, volatile = nodes.qualifiers(value)
+    kind = value.type
+    for _ in (*declarator.pointers, *declarator.dimensions):
+        if not isinstance(kind, Pointer):
+            return None
+        const, volatile, kind = kind.const, kind.volatile, kind.target
+    return Named(kind, const and not words.const, volatile and not words.volatile)

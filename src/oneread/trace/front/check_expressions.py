@@ -47,6 +47,10 @@ class ExpressionChecker(LiteralChecker):
         """Check ``T{...}`` or ``T(...)``."""
 
     @abstractmethod
+    def made_variable(self, kind: Type, where: Position) -> tree.Variable:
+        """Return a new variable of local memory that the source does not name."""
+
+    @abstractmethod
     def known_names(self) -> Iterable[str]:
         """Return the names of macros and of declarations that were not needed so far."""
 
@@ -56,6 +60,23 @@ class ExpressionChecker(LiteralChecker):
 
     def value(self, node: syntax.Expr) -> tree.Expr:
         return nodes.loaded(self.checked(node))
+
+    def unused(self, node: syntax.Expr) -> tree.Expr:
+        """Check an expression whose value nobody uses: a place is not read."""
+        found = self.checked(node)
+        return nodes.loaded(found) if isinstance(found.type, Array) else found
+
+    def temporary(self, value: tree.Expr, where: Position) -> tree.Expr:
+        """Return a place of its own for a value."""
+        return tree.Temporary(where, value.type, self.made_variable(value.type, where), value)
+
+    def constant_variable(self, node: syntax.Expr) -> str:
+        """Return the name of the const variable that stands here for its value, if one does."""
+        if isinstance(node, syntax.Name):
+            meaning = self.names.find(node.name)
+            if isinstance(meaning, Constant) and meaning.is_variable:
+                return node.name
+        return ""
 
     def checked(self, node: syntax.Expr) -> tree.Expr:
         """Check an expression; what comes back may be a place."""
@@ -101,19 +122,21 @@ class ExpressionChecker(LiteralChecker):
                 place = tree.VariableRef(where, variable.type, variable)
                 return tree.Deref(where, variable.type.target, nodes.loaded(place))
             case Constant(kind, value):
-                return nodes.literal(where, kind, value)
+                return tree.Literal(where, kind, value)
             case Named():
                 raise self.report.error("type-as-value", where, name=name)
             case Lost():
                 raise Refused
         if name in ("true", "false"):
-            return nodes.literal(where, BOOL, int(name == "true"))
+            return tree.Literal(where, BOOL, int(name == "true"))
         if name == "nullptr":
             return tree.Literal(where, Pointer(VOID), 0)
         if name == "warpSize":
             return tree.Special(where, INT, name)
         if name in self.lost:
             raise Refused
+        if self.is_later(name):
+            raise self.used_before(name, where)
         if name in GEOMETRY:
             raise self.report.error("geometry", where, name=name)
         raise self.unknown(name, where)
@@ -169,6 +192,8 @@ class ExpressionChecker(LiteralChecker):
                 "member-unknown", where, "did-you-mean" if close else "members-hint",
                 type=str(value.type), name=node.member, guess=close, known=", ".join(names),
             )  # fmt: skip
+        if isinstance(field.type, Array) and not isinstance(value, tree.Lvalue):
+            value = self.temporary(value, base.position)
         if isinstance(value, tree.Lvalue):
             return tree.Member(base.position, field.type, value, field)
         return tree.Extract(base.position, field.type, value, field)
@@ -201,6 +226,10 @@ class ExpressionChecker(LiteralChecker):
 
     def address(self, node: syntax.Prefix) -> tree.Expr:
         place = self.checked(node.value)
+        if self.constant_variable(node.value):
+            kind = Pointer(place.type, const=True)
+            place = self.temporary(place, node.position)
+            return tree.AddressOf(node.position, kind, place)
         if not isinstance(place, tree.Lvalue):
             raise self.report.error("address", node.position)
         kind = nodes.pointer_to(place)
@@ -209,6 +238,8 @@ class ExpressionChecker(LiteralChecker):
     def target(self, node: syntax.Expr, where: Position) -> tree.Expr:
         """Check the left side of an assignment."""
         place = self.checked(node)
+        if name := self.constant_variable(node):
+            raise self.report.error("assign-const", where, what=f"'{name}'")
         if not isinstance(place, tree.Lvalue):
             raise self.report.error("assign-value", where)
         if nodes.qualifiers(place)[0]:
@@ -217,6 +248,8 @@ class ExpressionChecker(LiteralChecker):
             raise self.report.error("assign-const", where, what=what)
         if isinstance(place.type, Array):
             raise self.report.error("assign-array", where)
+        if nodes.has_const(place.type):
+            raise self.report.error("assign-const", where, what=f"a member of {place.type}")
         return place
 
     def stepped(self, where: Position, sign: str, operand: syntax.Expr, postfix: bool) -> tree.Expr:
@@ -225,12 +258,12 @@ class ExpressionChecker(LiteralChecker):
         kind = place.type
         if isinstance(kind, Pointer):
             self.pointed(place, where, "star")
-            one: tree.Expr = nodes.literal(where, PTRDIFF_T, 1)
+            one: tree.Expr = tree.Literal(where, PTRDIFF_T, 1)
             return tree.Update(where, kind, sign, place, one, kind, postfix)
         if not isinstance(kind, Scalar) or kind is BOOL:
             raise self.report.error("sign", where, operator=sign * 2, type=str(kind))
         compute = promote(kind)
-        one = nodes.converted(nodes.literal(where, INT, 1), compute)
+        one = nodes.converted(tree.Literal(where, INT, 1), compute)
         return tree.Update(where, kind, sign, place, one, compute, postfix)
 
     def infix(self, node: syntax.Infix) -> tree.Expr:
@@ -239,9 +272,10 @@ class ExpressionChecker(LiteralChecker):
             return self.assignment(node)
         if operator[-1] == "=" and operator not in ("==", "!=", "<=", ">="):
             return self.update(node)
-        left, right = self.value(node.left), self.value(node.right)
         if operator == ",":
+            left, right = self.unused(node.left), self.value(node.right)
             return tree.Comma(node.position, right.type, left, right)
+        left, right = self.value(node.left), self.value(node.right)
         if operator in ("&&", "||"):
             return nodes.logical(node.position, operator, self.as_bool(left), self.as_bool(right))
         return self.operation(node.position, operator, left, right)
@@ -278,25 +312,12 @@ class ExpressionChecker(LiteralChecker):
                 self.pointed(left, where, "star")
                 return tree.PointerDifference(where, PTRDIFF_T, left, right)
         if operator in ("==", "!=", "<", ">", "<=", ">="):
-            pair = self.alike(left, right)
+            pair = nodes.alike(left, right)
             if pair is not None:
                 return tree.Binary(where, BOOL, operator, *pair)
         raise self.report.error(
             "operands", where, operator=operator, left=str(left.type), right=str(right.type)
         )
-
-    def alike(self, left: tree.Expr, right: tree.Expr) -> tuple[tree.Expr, tree.Expr] | None:
-        """Return two values as ones of a common type, or None."""
-        have, other = left.type, right.type
-        if isinstance(have, Scalar) and isinstance(other, Scalar):
-            # Two of one narrow type stay what they are.
-            kind = have if have is other else common(have, other)
-            return nodes.converted(left, kind), nodes.converted(right, kind)
-        found = nodes.implicit(right, left.type)
-        if found is not None:
-            return left, found
-        found = nodes.implicit(left, right.type)
-        return None if found is None else (found, right)
 
     def assignment(self, node: syntax.Infix) -> tree.Expr:
         where = node.position
@@ -336,7 +357,7 @@ class ExpressionChecker(LiteralChecker):
     def choice(self, node: syntax.Choice) -> tree.Expr:
         condition = self.as_bool(self.value(node.condition))
         then, otherwise = self.value(node.then), self.value(node.otherwise)
-        pair = self.alike(then, otherwise)
+        pair = nodes.alike(then, otherwise)
         if pair is None:
             raise self.report.error(
                 "choice", node.position, left=str(then.type), right=str(otherwise.type)
@@ -346,10 +367,17 @@ class ExpressionChecker(LiteralChecker):
         return tree.Conditional(node.position, pair[0].type, condition, *pair)
 
     def cast(self, node: syntax.Cast) -> tree.Expr:
-        kind, value = self.type_id(node.type), self.value(node.value)
-        if not nodes.castable(value.type, kind):
-            raise self.report.error("cast", node.position, left=str(value.type), right=str(kind))
-        return nodes.converted(value, kind, explicit=True)
+        kind, form = self.type_id(node.type), node.form
+        value = self.unused(node.value) if isinstance(kind, Void) else self.value(node.value)
+        if not (
+            nodes.castable(value.type, kind, form)
+            or (form == "static_cast" and nodes.implicit(value, kind) is not None)
+        ):
+            raise self.report.error(
+                "cast-form" if form else "cast", node.position,
+                left=str(value.type), right=str(kind), form=form,
+            )  # fmt: skip
+        return nodes.converted(value, kind)
 
     def as_bool(self, value: tree.Expr) -> tree.Expr:
         """Return a condition as a bool."""

@@ -9,7 +9,7 @@ from abc import abstractmethod
 
 from oneread.trace import tree
 from oneread.trace.builtins import FLOAT_LIMITS
-from oneread.trace.front import literals, nodes, syntax
+from oneread.trace.front import literals, syntax
 from oneread.trace.front.typing import TypeChecker
 from oneread.trace.types import CHAR, FLOAT, SIZE_T, Array, Scalar, Void
 
@@ -25,23 +25,23 @@ class LiteralChecker(TypeChecker):
         found = literals.number(node.text)
         if found is None:
             raise self.report.error("number", node.position, text=node.text)
-        return nodes.literal(node.position, *found)
+        return tree.Literal(node.position, *found)
 
     def character(self, node: syntax.Character) -> tree.Expr:
         value = literals.character(node.text)
         if value is None:
             raise self.report.error("character", node.position, text=node.text)
-        return nodes.literal(node.position, CHAR, value)
+        return tree.Literal(node.position, CHAR, value)
 
     def limit(self, node: syntax.Limit) -> tree.Expr:
         kind = self.type_id(node.type)
         where = node.position
         if kind is FLOAT and node.member in FLOAT_LIMITS:
-            return nodes.literal(where, FLOAT, FLOAT_LIMITS[node.member])
+            return tree.Literal(where, FLOAT, FLOAT_LIMITS[node.member])
         if isinstance(kind, Scalar) and kind.kind != "float":
             limits = {"max": kind.highest, "min": kind.lowest, "lowest": kind.lowest}
             if node.member in limits:
-                return nodes.literal(where, kind, limits[node.member])
+                return tree.Literal(where, kind, limits[node.member])
         raise self.report.error("limit", where, type=str(kind), member=node.member)
 
     def size_of(self, node: syntax.SizeOf) -> tree.Expr:
@@ -50,4 +50,4 @@ class LiteralChecker(TypeChecker):
         if isinstance(kind, Void) or (isinstance(kind, Array) and kind.length is None):
             raise self.report.error("size-unknown", node.position, type=str(kind))
         size = kind.size if node.operator == "sizeof" else kind.align
-        return nodes.literal(node.position, SIZE_T, size)
+        return tree.Literal(node.position, SIZE_T, size)

@@ -5,17 +5,27 @@ Goes on behind a statement with an error; what it would have declared counts as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Final
 
 from oneread.source.text import Position
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
-from oneread.trace.front.check_calls import CallChecker
+from oneread.trace.front.check_calls import CallChecker, shown_by
 from oneread.trace.front.names import Bound, Constant, Lost, Named
 from oneread.trace.front.report import Refused
-from oneread.trace.types import INT, Array, Pointer, Scalar, Type, Void, may_hold
+from oneread.trace.types import INT, LONG, UINT, ULONG, Array, Pointer, Scalar, Type, Void, may_hold
+from oneread.trace.walking import under
 
 _SHARED = "__shared__"
+
+#: Variables that are outside the subset, unless they are constants.
+_OUTSIDE: Final = {
+    "__constant__": "a __constant__ variable",
+    "__device__": "a __device__ variable",
+    "static": "a static variable",
+    "extern": "an extern variable",
+}
 
 
 class StatementChecker(CallChecker):
@@ -46,7 +56,10 @@ class StatementChecker(CallChecker):
                 for declarator, _ in declared:
                     if not self.names.here(declarator.name):
                         self.names.add(declarator.name, Lost.LOST)
-            case syntax.Alias(name=name) | syntax.StructType(name=name):
+            case syntax.Alias(names=names):
+                for _, name, _ in names:
+                    self.names.add(name, Lost.LOST)
+            case syntax.StructType(name=name):
                 self.names.add(name, Lost.LOST)
             case syntax.EnumType(name=name, items=items):
                 for item in (name, *(word for _, word, _ in items)):
@@ -56,7 +69,7 @@ class StatementChecker(CallChecker):
         where = node.position
         match node:
             case syntax.Simple(value=value):
-                yield tree.Evaluate(where, self.checked_value(value))
+                yield tree.Evaluate(where, self.unused(value))
             case syntax.Variables():
                 yield from self.declared(node)
             case syntax.Compound():
@@ -79,10 +92,9 @@ class StatementChecker(CallChecker):
     def declaration(self, node: syntax.Statement) -> None:
         """Check what brings a name or a demand, but nothing to execute."""
         match node:
-            case syntax.Alias(type=kind, name=name):
-                if kind.declarator.reference:
-                    raise self.report.error("auto-here", node.position)
-                self.names.add(name, Named(*self.resolved(kind.words, kind.declarator)))
+            case syntax.Alias(names=names):
+                for where, name, kind in names:
+                    self.alias(where, name, kind)
             case syntax.StructType(name=name):
                 if self.names.here(name):
                     raise self.report.error("twice", node.position, name=name)
@@ -92,45 +104,58 @@ class StatementChecker(CallChecker):
             case syntax.StaticAssert():
                 self.static_assert(node)
 
+    def alias(self, where: Position, name: str, kind: syntax.TypeId) -> None:
+        if kind.declarator.reference:
+            raise self.report.error("auto-here", where)
+        meaning = Named(*self.resolved(kind.words, kind.declarator), self.is_volatile(kind))
+        if self.names.here(name) and self.names.find(name) != meaning:
+            raise self.report.error("twice", where, name=name)
+        self.names.add(name, meaning)
+
     def enum(self, node: syntax.EnumType) -> None:
-        kind: Type = self.type_id(node.base) if node.base else INT
-        if not isinstance(kind, Scalar) or kind.kind != "int":
-            raise self.report.error("enum-base", node.position, type=str(kind))
+        base = self.type_id(node.base) if node.base else None
+        if base is not None and not (isinstance(base, Scalar) and base.kind == "int"):
+            raise self.report.error("enum-base", node.position, type=str(base))
+        names: dict[str, int] = {}
         following = 0
+        kind: Scalar | None = base or INT
         for where, name, value in node.items:
+            if self.names.here(name):
+                raise self.report.error("twice", where, name=name)
             if value is not None:
                 following = self.constant(value, "the value of an enumerator")
-            if not kind.lowest <= following <= kind.highest:
+            names[name] = following
+            kind = _enum_type(names.values(), base)
+            if kind is None:
                 raise self.report.error("enum-value", where, name=name, value=following)
             self.names.add(name, Constant(kind, following))
             following += 1
+        assert kind is not None
+        # What the enumerators are is known once all of them are.
+        for name, number in names.items():
+            self.names.add(name, Constant(kind, number))
         if node.name:
+            if self.names.here(node.name):
+                raise self.report.error("twice", node.position, name=node.name)
             self.names.add(node.name, Named(kind))
 
     def static_assert(self, node: syntax.StaticAssert) -> None:
         value = self.as_bool(self.value(node.condition))
         if not isinstance(value, tree.Literal):
-            raise self.report.error(
-                "not-constant", node.condition.position, "not-constant-hint",
-                what="a static_assert",
-            )  # fmt: skip
+            raise self.not_constant(value, node.condition.position, "a static_assert")
         if not value.value:
             message = f": {node.message}" if node.message else ""
             raise self.report.error("static-assert", node.position, text=message)
 
-    def checked_value(self, node: syntax.Expr) -> tree.Expr:
-        """Check an expression whose value nobody uses: a place is not read."""
-        found = self.checked(node)
-        if isinstance(found.type, Array):
-            return nodes.loaded(found)
-        return found
-
     def condition(self, node: syntax.Expr) -> tree.Expr:
         return self.as_bool(self.value(node))
 
-    def loop_body(self, node: syntax.Statement) -> tree.Statement:
+    def loop_body(self, node: syntax.Statement, is_open: bool = False) -> tree.Statement:
+        """Check the body of a loop; with a scope that is open already, its names are new there."""
         self.loops += 1
         try:
+            if is_open and isinstance(node, syntax.Compound):
+                return tree.Block(node.position, tuple(self.statements(node.statements)))
             return self.inner(node)
         finally:
             self.loops -= 1
@@ -144,7 +169,7 @@ class StatementChecker(CallChecker):
         return found[0] if len(found) == 1 else tree.Block(node.position, found)
 
     def selection(self, node: syntax.Selection) -> Iterator[tree.Statement]:
-        condition: tree.Expr = nodes.literal(node.position, INT, 0)
+        condition: tree.Expr = tree.Literal(node.position, INT, 0)
         failed = False
         try:
             condition = self.condition(node.condition)
@@ -152,10 +177,8 @@ class StatementChecker(CallChecker):
             failed = True
         if node.settled and not failed:
             if not isinstance(condition, tree.Literal):
-                raise self.report.error(
-                    "not-constant", node.condition.position, "not-constant-hint",
-                    what="the condition of if constexpr",
-                )  # fmt: skip
+                what = "the condition of if constexpr"
+                raise self.not_constant(condition, node.condition.position, what)
             taken = node.then if condition.value else node.otherwise
             if taken is not None:
                 yield self.inner(taken)
@@ -176,16 +199,21 @@ class StatementChecker(CallChecker):
             except Refused:
                 failed = True
             try:
-                step = self.checked_value(node.step) if node.step else None
+                step = self.unused(node.step) if node.step else None
             except Refused:
                 failed = True
-            body = self.loop_body(node.body)
+            body = self.loop_body(node.body, is_open=True)
             if failed:
                 raise Refused
             return tree.For(node.position, start, condition, step, body)
 
     def jump(self, node: syntax.Jump) -> tree.Statement:
         where = node.position
+        if node.word == "return" and node.value and isinstance(self.returns, Void):
+            value = self.unused(node.value)
+            if not isinstance(value.type, Void):
+                raise self.report.error("return-value", where)
+            return tree.Block(where, (tree.Evaluate(where, value), tree.Return(where, None)))
         if node.word == "return":
             return tree.Return(where, self.returned(node))
         if not self.loops:
@@ -198,20 +226,18 @@ class StatementChecker(CallChecker):
             if not isinstance(self.returns, Void):
                 raise self.report.error("return-missing", node.position, type=str(self.returns))
             return None
-        if isinstance(self.returns, Void):
-            raise self.report.error("return-value", node.position)
         return self.initialiser(node.value, self.returns)
 
     def declared(self, node: syntax.Variables) -> Iterator[tree.Statement]:
         """Check variables declared together, each by itself."""
         for declarator, value in node.declared:
+            if self.names.here(declarator.name):
+                self.report.error("twice", declarator.position, name=declarator.name)
+                continue
             try:
-                if self.names.here(declarator.name):
-                    raise self.report.error("twice", declarator.position, name=declarator.name)
                 yield from self.variable(node, declarator, value)
             except Refused:
-                if not self.names.here(declarator.name):
-                    self.names.add(declarator.name, Lost.LOST)
+                self.names.add(declarator.name, Lost.LOST)
 
     def variable(
         self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
@@ -220,12 +246,9 @@ class StatementChecker(CallChecker):
         if _SHARED in node.flags:
             self.shared_variable(node, declarator, value)
             return
-        for flag in ("__constant__", "__device__", "static", "extern"):
-            if flag in node.flags and not (flag == "static" and self.is_settled(node)):
-                raise self.report.error(
-                    "outside", where, "outside-hint",
-                    what=f"a {flag} variable", instead="pass a pointer to the kernel",
-                )  # fmt: skip
+        for flag, what in _OUTSIDE.items():
+            if flag in node.flags and (flag == "extern" or not self.is_settled(node)):
+                raise self.report.outside(what, where)
         if declarator.reference:
             yield self.reference(node, declarator, value)
             return
@@ -234,19 +257,23 @@ class StatementChecker(CallChecker):
         const |= "constexpr" in node.flags
         kind = self.counted_array(kind, value)
         self.check_variable(kind, declarator, const, value)
-        found = self.initialiser(value, kind) if value is not None else None
-        if const and isinstance(found, tree.Literal) and isinstance(kind, Scalar):
-            self.names.add(declarator.name, Constant(kind, found.value))
-            return
-        if "constexpr" in node.flags and isinstance(kind, Scalar):
-            raise self.report.error(
-                "not-constant", where, "not-constant-hint", what=f"constexpr '{declarator.name}'"
-            )
         variable = self.new_variable(declarator.name, kind, where, const)
         variable.volatile = node.words.volatile and not declarator.pointers
         variable.align = self.alignment(node.align)
-        self.names.add(declarator.name, Bound(variable))
-        yield tree.Declare(where, variable, found)
+        self.names.add(declarator.name, Bound(variable))  # its own value may name it
+        found = self.initialiser(value, kind) if value is not None else None
+        if const and isinstance(found, tree.Literal) and isinstance(kind, Scalar):
+            self.variables.remove(variable)
+            self.names.add(declarator.name, Constant(kind, found.value, is_variable=True))
+        elif found and "constexpr" in node.flags and isinstance(kind, Scalar):
+            raise self.not_constant(found, where, f"constexpr '{declarator.name}'")
+        elif found and _names(found, variable) and not isinstance(found, tree.ArrayValue):
+            # It begins unset, also in a loop's second round.
+            yield tree.Declare(where, variable, None)
+            place = tree.VariableRef(where, kind, variable)
+            yield tree.Evaluate(where, tree.Assign(where, kind, place, found))
+        else:
+            yield tree.Declare(where, variable, found)
 
     def is_settled(self, node: syntax.Variables) -> bool:
         """Say whether a declaration can only be of constants."""
@@ -283,19 +310,18 @@ class StatementChecker(CallChecker):
 
     def deduced_auto(
         self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
-    ) -> Type | None:
+    ) -> Named | None:
         """Return what ``auto`` stands for in a declaration, or None where there is none."""
         if node.words.name != "auto":
             return None
         if value is None or isinstance(value, syntax.Braces):
             raise self.report.error("auto-unset", declarator.position, name=declarator.name)
         found = self.checked(value)
-        kind = found.type if declarator.reference else nodes.loaded(found).type
-        for _ in declarator.pointers:
-            if not isinstance(kind, Pointer):
-                raise self.report.error("auto-pointer", value.position, type=str(kind))
-            kind = kind.target
-        return kind
+        shown = shown_by(found, syntax.TypeId(node.words, declarator))
+        if shown is None:
+            kind = nodes.loaded(found).type
+            raise self.report.error("auto-pointer", value.position, type=str(kind))
+        return shown
 
     def reference(
         self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None
@@ -306,8 +332,6 @@ class StatementChecker(CallChecker):
         auto = self.deduced_auto(node, declarator, value)
         kind, const = self.resolved(node.words, declarator, auto)
         place = self.checked(value)
-        if auto is not None and isinstance(place, tree.Lvalue):
-            const = const or nodes.qualifiers(place)[0]
         pointer = Pointer(kind, const, node.words.volatile)
         address = self.bound(place, pointer, value.position)
         variable = self.new_variable(declarator.name, pointer, where, True)
@@ -335,3 +359,18 @@ class StatementChecker(CallChecker):
         variable.align = self.alignment(node.align)
         self.shared.append(variable)
         self.names.add(declarator.name, Bound(variable))
+
+
+def _enum_type(values: Collection[int], base: Scalar | None) -> Scalar | None:
+    """Return the type of enumerators: the one that is written, or the first that holds them all."""
+    for kind in (base,) if base else (INT, UINT, LONG, ULONG):
+        if kind.lowest <= min(values) and max(values) <= kind.highest:
+            return kind
+    return None
+
+
+def _names(value: tree.Expr, variable: tree.Variable) -> bool:
+    """Say whether a value names a variable."""
+    return any(
+        isinstance(one, tree.VariableRef) and one.variable is variable for one in under(value)
+    )

@@ -5,19 +5,11 @@ Knows no macro: names that are left are 0, as C says.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Final
-
 from oneread.source.tokens import Token
+from oneread.trace.front import fold, literals
+from oneread.trace.front.precedence import BINDS, OR
 from oneread.trace.front.report import Refused, Report
-
-#: Binary operators by how tightly they bind.
-_BINDS: Final = {
-    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6,
-    "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
-}  # fmt: skip
-_INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)[uUlL]*")
+from oneread.trace.types import LONG
 
 
 def value_of(directive: Token, tokens: list[Token], report: Report) -> int:
@@ -64,20 +56,27 @@ class _Condition:
         return found
 
     def choice(self, depth: int) -> int:
-        condition = self.binary(1, depth)
+        condition = self.binary(OR, depth)
         if not self.take("?"):
             return condition
-        then = self.choice(depth + 1)
+        then = self.choice_of(bool(condition), depth)
         if not self.take(":"):
             raise self.wrong()
-        otherwise = self.choice(depth + 1)
+        otherwise = self.choice_of(not condition, depth)
         return then if condition else otherwise
+
+    def choice_of(self, counts: bool, depth: int) -> int:
+        """Return the value of one side of ``?:``; of the other one it cannot matter."""
+        self.dead += not counts
+        value = self.choice(depth + 1)
+        self.dead -= not counts
+        return value
 
     def binary(self, least: int, depth: int) -> int:
         left = self.unary(depth + 1)
         while self.at < len(self.tokens):
             operator = self.tokens[self.at]
-            binds = _BINDS.get(operator.text, 0)
+            binds = BINDS.get(operator.text, 0)
             if binds < least:
                 break
             self.at += 1
@@ -90,15 +89,16 @@ class _Condition:
 
     def apply(self, operator: Token, left: int, right: int) -> int:
         text = operator.text
-        if text in "/%" and right == 0:
-            if self.dead:
-                return 0
-            raise self.report.error("if-zero", operator)
-        if text in ("<<", ">>") and not 0 <= right < 64:
+        if text in ("||", "&&"):
+            return int(bool(left) or bool(right)) if text == "||" else int(bool(left and right))
+        if text in fold.COMPARISONS:
+            return fold.compared(text, left, right)
+        value = fold.applied(text, left, right, LONG)  # C's intmax_t
+        if value is None and not self.dead:
+            if text in ("/", "%") and not right:
+                raise self.report.error("if-zero", operator)
             raise self.wrong()
-        # 64 bits, as in C's intmax_t.
-        value = int(_APPLY[text](left, right))
-        return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+        return int(value or 0)
 
     def unary(self, depth: int) -> int:
         limit = self.report.limits.nesting
@@ -110,7 +110,8 @@ class _Condition:
         self.at += 1
         if token.text in ("!", "-", "+", "~"):
             value = self.unary(depth + 1)
-            return {"!": int(not value), "-": -value, "+": value, "~": ~value}[token.text]
+            signed = {"!": int(not value), "-": -value, "+": value, "~": ~value}[token.text]
+            return fold.wrapped(signed, LONG)
         if token.text == "(":
             value = self.choice(depth + 1)
             if not self.take(")"):
@@ -118,37 +119,8 @@ class _Condition:
             return value
         if token.kind == "name":
             return int(token.text == "true")
-        found = _INTEGER.fullmatch(token.text.replace("'", "")) if token.kind == "number" else None
-        if found is None or len(token.text) > 80:
+        found = literals.number(token.text) if token.kind == "number" else None
+        if found is None or found[0].kind == "float":
             self.at -= 1
             raise self.wrong()
-        digits = found[1]
-        octal = digits.startswith("0") and digits.isdigit()
-        return int(digits, 8 if octal else 0)
-
-
-def _divide(left: int, right: int) -> int:
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-_APPLY: Final[dict[str, Callable[[int, int], int]]] = {
-    "||": lambda a, b: bool(a) or bool(b),
-    "&&": lambda a, b: bool(a) and bool(b),
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "&": lambda a, b: a & b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b,
-    "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b,
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": _divide,
-    "%": lambda a, b: a - b * _divide(a, b),
-}
+        return fold.wrapped(int(found[1]), LONG)

@@ -12,7 +12,7 @@ from typing import Final
 from oneread.source.errors import Diagnostic
 from oneread.source.tokens import Token
 from oneread.trace.front.report import Refused, Report, guess
-from oneread.trace.refusals import REFUSED_WORDS
+from oneread.trace.refusals import REFUSED_NAMES, REFUSED_WORDS
 
 _OPENERS: Final = {")": "(", "]": "[", "}": "{"}
 
@@ -92,7 +92,7 @@ class Cursor:
         if token.first and self.at:
             # Whoever forgets the end of a line looks there, not at the start of the next.
             return self.report.error("expected-line", before.behind, notes=notes, what=what)
-        if token.text in REFUSED_WORDS:
+        if self.is_refused(token):
             return self.refused(token)
         return self.report.error("expected", token, notes=notes, what=what, found=token.text)
 
@@ -120,15 +120,19 @@ class Cursor:
 
     def refused(self, token: Token) -> Refused:
         """Report a word that begins something outside the subset."""
-        refusal = REFUSED_WORDS[token.text]
         self.whole = token.text in _WITH_BLOCKS
-        return self.report.error(
-            "outside", token, hint="outside-hint", what=refusal.what, instead=refusal.instead
+        what = REFUSED_WORDS.get(token.text) or REFUSED_NAMES[token.text]
+        return self.report.outside(what, token)
+
+    def is_refused(self, token: Token) -> bool:
+        """Say whether a word begins something outside the subset."""
+        return token.text in REFUSED_WORDS or (
+            token.text in REFUSED_NAMES and not self.is_declared(token.text)
         )
 
-    def outside(self, what: str, where: Token, instead: str) -> Refused:
-        """Report a construct outside the subset that no single word gives away."""
-        return self.report.error("outside", where, hint="outside-hint", what=what, instead=instead)
+    def is_declared(self, name: str) -> bool:
+        """Say whether a name is declared here, as a type or anything else."""
+        return any(name in scope for scope in self.scopes)
 
     @contextmanager
     def deeper(self) -> Iterator[None]:

@@ -6,11 +6,11 @@ Knows the shapes of the subset and refuses the others by name; knows no type's s
 from __future__ import annotations
 
 from oneread.source.tokens import Token
-from oneread.trace.front.expressions import ASSIGNMENT, ExpressionParser
+from oneread.trace.front.expressions import ExpressionParser
+from oneread.trace.front.precedence import ASSIGNMENT, CHOICE
 from oneread.trace.front.specifiers import Specifiers
 from oneread.trace.front.syntax import (
     Alias,
-    Braces,
     Declarator,
     EnumType,
     Expr,
@@ -22,11 +22,13 @@ from oneread.trace.front.syntax import (
     TypeId,
     Variables,
 )
-from oneread.trace.refusals import REFUSED_WORDS
 
 
 class DeclarationParser(ExpressionParser):
     """Parses declarations at the cursor."""
+
+    #: Whether the members of a struct are being read.
+    in_struct = False
 
     def declare(self, name: str, is_type: bool = False) -> None:
         """Enter a name in the innermost scope."""
@@ -36,6 +38,8 @@ class DeclarationParser(ExpressionParser):
         """Parse ``float a = 1, *b, c[4];``."""
         start = self.token
         found = self.specifiers()
+        if found.words.name == "auto" and self.sees("["):
+            raise self.report.outside("a structured binding", self.token)
         declared: list[tuple[Declarator, Expr | None]] = []
         while True:
             declarator = self.declarator()
@@ -53,9 +57,10 @@ class DeclarationParser(ExpressionParser):
         if not declarator.name:
             raise self.expected("a name")
         if self.sees("::"):
-            raise self.outside("a qualified name", self.token, "declare a plain name")
+            raise self.report.outside("a name within a namespace or class", self.token)
         if self.sees(":"):
-            raise self.outside("a bit field", self.token, "use a whole member, and shifts")
+            what = "a bit field" if self.in_struct else "a loop over a range"
+            raise self.report.outside(what, self.token)
 
     def initialiser(self) -> Expr | None:
         """Parse ``= value``, ``{...}`` or ``(value)``, if one is there."""
@@ -68,9 +73,11 @@ class DeclarationParser(ExpressionParser):
         if self.sees("("):
             opening = self.token
             items = self.arguments(opening)
-            if len(items) == 1:
-                return items[0]
-            return self.made(Braces(opening.position, items), *items)
+            if not items:
+                raise self.report.outside("a function declared within a function", opening)
+            if len(items) > 1:
+                raise self.report.outside("a constructor", opening)
+            return items[0]
         return None
 
     def alias(self) -> Alias | None:
@@ -84,17 +91,19 @@ class DeclarationParser(ExpressionParser):
                 return None
             name = self.next()
             self.expect("=")
-            kind = self.type_id()
+            names = [(name.position, name.text, self.type_id())]
         else:
-            found = self.specifiers()
-            declarator = self.declarator()
-            if not declarator.name:
-                raise self.expected("a name")
-            name, kind = self.tokens[self.at - 1], TypeId(found.words, declarator)
-            name = name._replace(text=declarator.name)
-        self.declare(name.text, is_type=True)
+            words = self.specifiers().words
+            names = []
+            while not names or self.take(","):
+                declarator = self.declarator()
+                if not declarator.name:
+                    raise self.expected("a name")
+                names.append((declarator.position, declarator.name, TypeId(words, declarator)))
+        for _, text, _ in names:
+            self.declare(text, is_type=True)
         self.semicolon()
-        return Alias(start.position, kind, name.text)
+        return Alias(start.position, tuple(names))
 
     def begins_struct(self) -> bool:
         """Say whether a definition of a struct or enum stands here, and not a use of one."""
@@ -125,9 +134,7 @@ class DeclarationParser(ExpressionParser):
             made.name = self.next().text
             self.declare(made.name, is_type=True)
         if (self.token.kind == "name" or self.sees("*")) and not self.token.first:
-            raise self.outside(
-                "a variable behind its struct", self.token, "declare it in a line of its own"
-            )
+            raise self.report.outside("a variable behind its struct", self.token)
         self.semicolon()
         return made
 
@@ -143,15 +150,17 @@ class DeclarationParser(ExpressionParser):
         if self.sees(";"):
             return None  # only announced
         if self.sees(":"):
-            raise self.outside("inheritance", self.token, "repeat the members")
+            raise self.report.outside("inheritance", self.token)
         opening = self.expect("{")
         members: list[Variables] = []
         self.scopes.append({})
+        outer, self.in_struct = self.in_struct, True
         try:
             while not self.sees("}"):
                 self.check_member(name.text if name else "")
                 members.append(self.variables())
         finally:
+            self.in_struct = outer
             self.scopes.pop()
         self.expect("}", opening)
         where = name.position if name else word.position
@@ -160,31 +169,27 @@ class DeclarationParser(ExpressionParser):
     def check_member(self, struct: str) -> None:
         """Refuse what a struct may hold besides variables."""
         token = self.token
-        if token.text in REFUSED_WORDS:
+        if self.is_refused(token):
             raise self.refused(token)
         if self.sees("public", "private", "protected"):
-            raise self.outside("an access specifier", token, "leave it out")
+            raise self.report.outside("an access specifier", token)
         if self.sees("template"):
-            raise self.outside("a member template", token, "write a __device__ function")
+            raise self.report.outside("a member template", token)
         for place in range(self.at, len(self.tokens)):
             text = self.tokens[place].text
             if text in (";", "{", "}", "=") or self.tokens[place].kind == "end":
                 return
             if text == "operator":
-                raise self.outside(
-                    "an operator of a struct", self.tokens[place], "write a __device__ function"
-                )
+                raise self.report.outside("an operator of a struct", self.tokens[place])
             if text == "(" and self.tokens[place - 1].text not in ("__align__", "alignas"):
                 what = "a member function"
                 if self.tokens[place - 1].text == struct:
                     what = "a constructor"
-                raise self.outside(
-                    what, self.tokens[place - 1], "write a __device__ function or use braces"
-                )
+                raise self.report.outside(what, self.tokens[place - 1])
 
     def enum(self, word: Token) -> EnumType:
         if self.sees("class", "struct"):
-            raise self.outside("a scoped enumeration", self.token, "use a plain enum")
+            raise self.report.outside("a scoped enumeration", self.token)
         name = self.next().text if self.token.kind == "name" else ""
         base = self.type_id() if self.take(":") else None
         opening = self.expect("{")
@@ -231,9 +236,9 @@ class DeclarationParser(ExpressionParser):
     def template_parameter(self) -> TemplateParameter:
         token = self.token
         if self.sees("template"):
-            raise self.outside("a template template parameter", token, "use a type")
+            raise self.report.outside("a template template parameter", token)
         if self.ahead().text == "..." or (self.ahead(2).text == "..."):
-            raise self.outside("a variadic template", token, "name each parameter")
+            raise self.report.outside("a variadic template", token)
         if self.sees("typename", "class"):
             self.next()
             name = self.next().text if self.token.kind == "name" else ""
@@ -243,10 +248,9 @@ class DeclarationParser(ExpressionParser):
         words = self.specifiers().words
         declarator = self.declarator()
         if declarator.pointers or declarator.reference:
-            raise self.outside("a pointer as a template parameter", token, "pass it as an argument")
+            raise self.report.outside("a pointer as a template parameter", token)
         self.declare(declarator.name)
-        # 12: above > and >>, which end the list.
-        default = self.expression(12) if self.take("=") else None
+        default = self.expression(CHOICE, in_angles=True) if self.take("=") else None
         return TemplateParameter(declarator.position, declarator.name, words, default)
 
     def function_head(self) -> FunctionHead:
@@ -255,14 +259,14 @@ class DeclarationParser(ExpressionParser):
         template: tuple[TemplateParameter, ...] = ()
         if self.sees("template"):
             template = self.template_parameters()
+            if not template:
+                raise self.report.outside("a template specialisation", self.tokens[start])
             if self.sees("template"):
-                raise self.outside("a template within a template", self.token, "use one list")
-        if self.sees("<"):
-            raise self.outside("a template specialisation", self.token, "use if constexpr")
+                raise self.report.outside("a template within a template", self.token)
         found = self.specifiers()
         declarator = self.declarator()
         if self.sees("operator") or declarator.name == "operator":
-            raise self.outside("an overloaded operator", self.token, "write a named function")
+            raise self.report.outside("an overloaded operator", self.token)
         if not declarator.name:
             raise self.expected("the name of a function")
         found = self.more_attributes(found)
@@ -290,11 +294,11 @@ class DeclarationParser(ExpressionParser):
             self.next()
         while not self.sees(")"):
             if self.sees("..."):
-                raise self.outside("a variable number of arguments", self.token, "name each one")
+                raise self.report.outside("a variable number of arguments", self.token)
             words = self.specifiers().words
             declarator = self.declarator()
             if self.sees("="):
-                raise self.outside("a default argument", self.token, "give it at each call")
+                raise self.report.outside("a default argument", self.token)
             found.append(Parameter(TypeId(words, declarator)))
             if not self.take(","):
                 break

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from oneread.source.tokens import Token
+from oneread.trace.front.precedence import ASSIGNMENT, BINDS, CHOICE, COMMA
 from oneread.trace.front.report import Refused
 from oneread.trace.front.specifiers import SpecifierParser
 from oneread.trace.front.syntax import (
@@ -30,23 +31,11 @@ from oneread.trace.front.syntax import (
     Subscript,
     TypeId,
 )
-from oneread.trace.refusals import REFUSED_WORDS
 
-COMMA, ASSIGNMENT, CHOICE, _SHIFT = 1, 2, 3, 11
-
-#: Binary operators by how tightly they bind.
-BINDS: Final = {
-    ",": COMMA,
-    "=": ASSIGNMENT, "+=": ASSIGNMENT, "-=": ASSIGNMENT, "*=": ASSIGNMENT, "/=": ASSIGNMENT,
-    "%=": ASSIGNMENT, "&=": ASSIGNMENT, "|=": ASSIGNMENT, "^=": ASSIGNMENT, "<<=": ASSIGNMENT,
-    ">>=": ASSIGNMENT,
-    "?": CHOICE, "||": 4, "&&": 5, "|": 6, "^": 7, "&": 8, "==": 9, "!=": 9,
-    "<": 10, ">": 10, "<=": 10, ">=": 10, "<<": _SHIFT, ">>": _SHIFT, "+": 12, "-": 12,
-    "*": 13, "/": 13, "%": 13,
-}  # fmt: skip
-
+#: What ends the arguments of a template.
+_CLOSING: Final = frozenset({">", ">>"})
 _PREFIXES: Final = frozenset({"-", "+", "!", "~", "*", "&", "++", "--"})
-_SIZES: Final = frozenset({"sizeof", "alignof"})
+SIZES: Final = frozenset({"sizeof", "alignof"})
 _CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _Made = TypeVar("_Made", bound=Expr)
 
@@ -63,8 +52,11 @@ class ExpressionParser(SpecifierParser):
             raise self.report.error("nesting", node.position, limit=limit)
         return node
 
-    def expression(self, least: int = COMMA) -> Expr:
-        """Parse an expression whose operators bind at least so tightly."""
+    def expression(self, least: int = COMMA, in_angles: bool = False) -> Expr:
+        """Parse an expression whose operators bind at least so tightly.
+
+        In angles, as an argument of a template is, a ``>`` outside of brackets ends it.
+        """
         self.depth += 1
         try:
             if self.depth > self.report.limits.nesting:
@@ -72,27 +64,27 @@ class ExpressionParser(SpecifierParser):
             left = self.unary()
             while (operator := self.token).kind == "mark":
                 binds = BINDS.get(operator.text, 0)
-                if binds < least or not binds:
+                if binds < least or not binds or (in_angles and operator.text in _CLOSING):
                     break
                 self.at += 1
-                left = self.infix(operator, binds, left)
+                left = self.infix(operator, binds, left, in_angles)
             return left
         finally:
             self.depth -= 1
 
-    def infix(self, operator: Token, binds: int, left: Expr) -> Expr:
+    def infix(self, operator: Token, binds: int, left: Expr, in_angles: bool) -> Expr:
         where = operator.position
         if binds == CHOICE:
-            then = self.expression(ASSIGNMENT)
+            then = self.expression()
             self.expect(":")
-            otherwise = self.expression(ASSIGNMENT)
+            otherwise = self.expression(ASSIGNMENT, in_angles)
             return self.made(Choice(where, left, then, otherwise), left, then, otherwise)
         if binds == ASSIGNMENT:
             right = self.braces() if self.sees("{") else self.expression(ASSIGNMENT)
         else:
             if operator.text == "<<" and self.sees("<") and not self.token.spaced:
-                raise self.outside("a kernel launch", operator, "launch from the command line")
-            right = self.expression(binds + 1)
+                raise self.report.outside("a kernel launch", operator)
+            right = self.expression(binds + 1, in_angles)
         return self.made(Infix(where, operator.text, left, right), left, right)
 
     def unary(self) -> Expr:
@@ -107,13 +99,13 @@ class ExpressionParser(SpecifierParser):
                 kind = self.type_id()
                 self.expect(")", opening)
                 signs.append((opening, kind))
-            elif token.text in _SIZES and not (self.ahead().text == "(" and self.begins_type(2)):
+            elif token.text in SIZES and not (self.ahead().text == "(" and self.begins_type(2)):
                 signs.append(self.next())
             else:
                 break
         value = self.postfix()
         for sign in reversed(signs):
-            if isinstance(sign, Token) and sign.text in _SIZES:
+            if isinstance(sign, Token) and sign.text in SIZES:
                 value = self.made(SizeOf(sign.position, sign.text, value), value)
             elif isinstance(sign, Token):
                 value = self.made(Prefix(sign.position, sign.text, value), value)
@@ -141,16 +133,14 @@ class ExpressionParser(SpecifierParser):
             elif token.text == "(":
                 arguments = self.arguments(token)
                 if not isinstance(value, Name):
-                    raise self.outside("a call through a pointer", token, "call by name")
+                    raise self.report.outside("a call through a pointer", token)
                 value = self.made(Apply(value.position, value, arguments), value, *arguments)
             elif token.text in (".", "->"):
                 self.next()
                 if self.token.kind != "name":
                     raise self.expected("the name of a member")
                 if self.sees("operator") or self.ahead().text == "(":
-                    raise self.outside(
-                        "a member function", self.token, "write a __device__ function"
-                    )
+                    raise self.report.outside("a member function", self.token)
                 member = self.next()
                 arrow = token.text == "->"
                 # The position is that of the member: a wrong name is marked where it stands.
@@ -180,9 +170,7 @@ class ExpressionParser(SpecifierParser):
             items: list[Expr] = []
             while not self.sees("}"):
                 if self.sees(".") and self.ahead().kind == "name":
-                    raise self.outside(
-                        "a designated initialiser", self.token, "give the values in order"
-                    )
+                    raise self.report.outside("a designated initialiser", self.token)
                 items.append(self.braces() if self.sees("{") else self.expression(ASSIGNMENT))
                 if not self.take(","):
                     break
@@ -206,9 +194,9 @@ class ExpressionParser(SpecifierParser):
             return value
         if token.kind == "mark" and token.text == "[" and self.ahead().text in ("]", "&", "="):
             self.whole = True
-            raise self.outside("a lambda", token, "write a __device__ function")
+            raise self.report.outside("a lambda", token)
         if token.kind == "string":
-            raise self.outside("a string", token, "a kernel has no use for text")
+            raise self.report.outside("a string", token)
         if token.kind == "mark" and token.text == "{":
             raise self.expected("a value")
         if token.kind == "name" or token.text == "::":
@@ -220,9 +208,9 @@ class ExpressionParser(SpecifierParser):
         token = self.token
         if token.text in _CASTS:
             return self.cast()
-        if token.text in _SIZES:
+        if token.text in SIZES:
             return self.size_of()
-        if token.text in REFUSED_WORDS:
+        if self.is_refused(token):
             raise self.refused(token)
         if token.text in self.lost_of_file:
             raise Refused
@@ -294,11 +282,11 @@ class ExpressionParser(SpecifierParser):
         return Limit(start.position, kind, member.text)
 
     def template_arguments(self) -> tuple[TypeId | Expr, ...]:
-        """Parse ``<int, 32>``; an argument's own ``>`` needs brackets, as in C++."""
+        """Parse ``<int, 32>``."""
         opening = self.expect("<")
         items: list[TypeId | Expr] = []
         while not self.sees(">"):
-            items.append(self.type_id() if self.begins_type(0) else self.expression(_SHIFT + 1))
+            items.append(self.type_id() if self.begins_type(0) else self.expression(CHOICE, True))
             if not self.take(","):
                 break
         self.expect(">", opening)

@@ -47,15 +47,18 @@ def applied(operator: str, left: Number, right: Number, kind: Scalar) -> Number 
         return converted(_FLOATS[operator](float(left), float(right)), kind)
     left, right = int(left), int(right)
     if operator in ("<<", ">>"):
-        if not 0 <= right < 8 * kind.size or (operator == "<<" and left < 0):
+        if not 0 <= right < 8 * kind.size:
             return None
+        if operator == "<<" and kind.signed and not 0 <= left << right <= 2 * kind.highest + 1:
+            return None  # C++17 lets the sign bit be set, and no more
         exact = left << right if operator == "<<" else left >> right
-    elif operator in ("/", "%"):
+        return wrapped(exact, kind)
+    if operator in ("/", "%"):
         if right == 0:
             return None
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        if quotient > kind.highest:
-            return None
+        if not kind.lowest <= quotient <= kind.highest:
+            return None  # nor is the remainder defined then
         exact = quotient if operator == "/" else left - right * quotient
     else:
         exact = _INTEGERS[operator](left, right)

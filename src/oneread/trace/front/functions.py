@@ -1,22 +1,24 @@
 """Functions of a file: found by name, made from templates, checked once each.
 
-Knows the order in which bodies are checked and that no function may reach itself.
+Knows the order in which bodies are checked, which function a call means and that no function may
+reach itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from oneread.source.errors import Diagnostic
 from oneread.source.text import Position
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
-from oneread.trace.front.check_calls import TemplateValue, deduced, rank
-from oneread.trace.front.check_statements import StatementChecker
-from oneread.trace.front.names import BUILT_IN, Bound, Constant, Lost, Meaning, Named, Names
+from oneread.trace.front.check_calls import Arguments, TemplateValue, deduced, rank
+from oneread.trace.front.check_file import FileChecker
+from oneread.trace.front.names import BUILT_IN, Bound, Constant, Meaning
 from oneread.trace.front.report import Refused, Report, plural
 from oneread.trace.front.statements import Parser
-from oneread.trace.types import INT, VOID, Array, Pointer, Scalar, Type, Void, may_hold
+from oneread.trace.types import Array, Pointer, Type, Void, may_hold
 
 Values = tuple[TemplateValue, ...]
 
@@ -38,17 +40,24 @@ class Functions:
         self.heads: dict[str, list[syntax.FunctionHead]] = {}
         self.host: dict[str, Position] = {}
         self.file: dict[str, Meaning] = {}
+        #: Shared variables that stand outside of functions.
+        self.shared: list[tree.Variable] = []
+        #: How many names of the file stand before each function.
+        self.before: dict[int, int] = {}
         self.lost: set[str] = set()
         self.known_names: set[str] = set()
         self.template_scopes: dict[int, dict[str, bool]] = {}
         self.bodies: dict[int, syntax.Body] = {}
+        self.checkers: dict[tuple[int, Values], FunctionChecker] = {}
         self.made: dict[tuple[int, Values], FunctionChecker] = {}
+        #: Names of functions that are known to have one body for the same parameters.
+        self.single: set[str] = set()
         self.waiting: list[FunctionChecker] = []
 
     def add(self, head: syntax.FunctionHead) -> None:
         """Enter a function, or the announcement of one."""
-        known = self.heads.setdefault(head.name, [])
-        known.append(head)
+        self.heads.setdefault(head.name, []).append(head)
+        self.before[head.start] = len(self.file)
         if head.template:
             self.parser.templates.add(head.name)
 
@@ -59,6 +68,7 @@ class Functions:
         checker = FileChecker(self)
         if isinstance(statement, syntax.Variables):
             checker.constants(statement)
+            self.shared += checker.shared
         else:
             try:
                 checker.declaration(statement)
@@ -80,6 +90,7 @@ class Functions:
         for one in self.made.values():
             one.report_cycle()
         self.report.stop()
+        kernel.function.shared = (*self.shared, *kernel.function.shared)
         return tree.Program(kernel.function, tuple(self.ordered(kernel)))
 
     def instance(
@@ -91,10 +102,36 @@ class Functions:
             limit = self.report.limits.instances
             if len(self.made) >= limit:
                 raise self.report.fatal("too-many-instances", where, limit=limit)
-            checker = FunctionChecker(self, head, values)
-            self.made[key] = checker
-            self.waiting.append(checker)
+            self.made[key] = self.checker(head, values)
+            self.waiting.append(self.made[key])
         return self.made[key]
+
+    def checker(self, head: syntax.FunctionHead, values: Values) -> FunctionChecker:
+        """Return a function whose head is checked; its body is not until a call needs it."""
+        key = (head.start, values)
+        if key not in self.checkers:
+            self.checkers[key] = FunctionChecker(self, head, values)
+        return self.checkers[key]
+
+    def signature(self, head: syntax.FunctionHead) -> tuple[object, ...]:
+        """Return what heads of one function have in common."""
+        if head.template:
+            return len(head.template), len(head.parameters)
+        checker = self.checker(head, ())
+        kinds = [parameter.type for parameter in checker.function.parameters]
+        return tuple(zip(kinds, checker.references, strict=True))
+
+    def check_doubles(self, name: str) -> None:
+        """Report a function that has two bodies."""
+        seen: dict[tuple[object, ...], syntax.FunctionHead] = {}
+        for head in self.heads[name] if name not in self.single else ():
+            if head.body is None or head.template:
+                continue
+            first = seen.setdefault(self.signature(head), head)
+            if first is not head:
+                note = Diagnostic("declared-here", first.position, {"name": name}, "note")
+                raise self.report.error("function-twice", head.position, notes=(note,), name=name)
+        self.single.add(name)
 
     def body(self, head: syntax.FunctionHead) -> syntax.Body:
         """Return the statements of a function, parsed once."""
@@ -122,106 +159,17 @@ class Functions:
         return list(done.values())
 
 
-class FileChecker(StatementChecker):
-    """Checks what stands at file level: types, constants, demands, template arguments."""
-
-    def __init__(self, functions: Functions) -> None:
-        super().__init__(Names([BUILT_IN]), functions.report, frozenset(functions.lost))
-        self.names.scopes = [BUILT_IN, functions.file]
-        self.functions = functions
-        self.returns = VOID
-        self.variables = []
-        self.shared = []
-
-    def is_function(self, name: str) -> bool:
-        return name in self.functions.heads or name in self.functions.host
-
-    def function_names(self) -> list[str]:
-        return [*self.functions.heads, *self.functions.host]
-
-    def known_names(self) -> set[str]:
-        return self.functions.known_names
-
-    def constants(self, node: syntax.Variables) -> None:
-        """Check variables of the file: only constants and dynamic shared memory may be there."""
-        if "__shared__" in node.flags:
-            raise self.report.error("shared-file", node.position)
-        for declarator, value in node.declared:
-            try:
-                if self.names.here(declarator.name):
-                    raise self.report.error("twice", declarator.position, name=declarator.name)
-                found = list(self.variable(node, declarator, value))
-            except Refused:
-                self.names.add(declarator.name, Lost.LOST)
-                continue
-            if found:
-                self.names.add(declarator.name, Lost.LOST)
-                self.report.error(
-                    "file-variable", declarator.position, "file-variable-hint",
-                    name=declarator.name,
-                )  # fmt: skip
-
-    def instance(
-        self, node: syntax.Apply, arguments: Sequence[tree.Expr]
-    ) -> tuple[tree.Function, tuple[bool, ...]]:
-        raise self.report.error("not-constant", node.position, what="a value at file level")
-
-    def template_values(
-        self,
-        head: syntax.FunctionHead,
-        written: Sequence[syntax.TypeId | syntax.Expr],
-        known: dict[str, TemplateValue],
-        where: Position,
-        outer: StatementChecker | None = None,
-    ) -> Values:
-        """Settle the arguments of a template: written, deduced from a call, or its defaults."""
-        if len(written) > len(head.template):
-            raise self.report.error(
-                "template-many", where, name=head.name, given=len(written),
-                wanted=plural(len(head.template), "parameter"),
-            )  # fmt: skip
-        found: list[TemplateValue] = []
-        with self.names.inner():
-            for at, parameter in enumerate(head.template):
-                if at < len(written):
-                    value = self.settled(parameter, written[at], outer or self)
-                elif parameter.name in known:
-                    value = known[parameter.name]
-                elif parameter.default is not None:
-                    value = self.settled(parameter, parameter.default, self)
-                else:
-                    message = "template-kernel" if head.is_kernel else "template-missing"
-                    raise self.report.error(
-                        message, where, name=head.name, parameter=parameter.name
-                    )
-                found.append(value)
-                self.names.add(parameter.name, as_meaning(value))
-        return tuple(found)
-
-    def settled(
-        self,
-        parameter: syntax.TemplateParameter,
-        argument: syntax.TypeId | syntax.Expr,
-        scope: StatementChecker,
-    ) -> TemplateValue:
-        if parameter.words is None:
-            if not isinstance(argument, syntax.TypeId):
-                raise self.report.error("template-type", argument.position, name=parameter.name)
-            return scope.type_id(argument)
-        if isinstance(argument, syntax.TypeId):
-            raise self.report.error("template-number", argument.words.position, name=parameter.name)
-        kind = self.base_type(parameter.words).type if parameter.words.name != "auto" else INT
-        if not isinstance(kind, Scalar) or kind.kind == "float":
-            raise self.report.error("template-kind", parameter.position, type=str(kind))
-        number = scope.constant(argument, f"template argument '{parameter.name}'")
-        value = nodes.converted(nodes.literal(argument.position, INT, number), kind)
-        assert isinstance(value, tree.Literal)
-        return kind, value.value
-
-
-def as_meaning(value: TemplateValue) -> Meaning:
-    """Return what the name of a template's parameter means for an argument."""
-    return Constant(*value) if isinstance(value, tuple) else Named(value)
+def settles(
+    head: syntax.FunctionHead, written: int, shown: Mapping[str, Sequence[TemplateValue]]
+) -> bool:
+    """Say whether a call gives each argument of a template, and gives it once."""
+    if written > len(head.template):
+        return False
+    for parameter in head.template[written:]:
+        count = len(shown.get(parameter.name, ()))
+        if count > 1 or (count == 0 and parameter.default is None):
+            return False
+    return True
 
 
 class FunctionChecker(FileChecker):
@@ -232,12 +180,13 @@ class FunctionChecker(FileChecker):
         self.head = head
         self.callees: dict[FunctionChecker, Position] = {}
         names = [parameter.name for parameter in head.template]
-        template = {n: as_meaning(v) for n, v in zip(names, values, strict=True)}
-        self.names.scopes += [template, {}]
+        before = islice(functions.file.items(), functions.before[head.start])
+        template: dict[str, Meaning] = dict(zip(names, values, strict=True))
+        self.names.scopes = [BUILT_IN, dict(before), template, {}]
         self.references: tuple[bool, ...] = ()
         self.returns = self.return_type()
         parameters = tuple(self.parameter(one) for one in head.parameters)
-        shown = ", ".join(str(v[1] if isinstance(v, tuple) else v) for v in values)
+        shown = ", ".join(str(v.value if isinstance(v, Constant) else v) for v in values)
         name = f"{head.name}<{shown}>" if values else head.name
         self.function = tree.Function(
             name, head.position, self.returns, parameters, tree.Block(head.position, ()),
@@ -248,10 +197,7 @@ class FunctionChecker(FileChecker):
         head = self.head
         where = head.returns.words.position
         if head.returns.declarator.reference or head.returns.words.name == "auto":
-            raise self.report.error(
-                "outside", where, "outside-hint",
-                what="a function that returns a reference or auto", instead="name a value's type",
-            )  # fmt: skip
+            raise self.report.outside("a function that returns a reference or auto", where)
         declarator = syntax.Declarator(head.position, head.name, head.returns.declarator.pointers)
         kind = self.resolved(head.returns.words, declarator)[0]
         if head.is_kernel and not isinstance(kind, Void):
@@ -268,6 +214,8 @@ class FunctionChecker(FileChecker):
         where = declarator.position
         if words.name == "auto":
             raise self.report.error("auto-here", where)
+        if self.head.is_kernel and not declarator.name:
+            raise self.report.error("parameter-name", where)
         kind, const = self.resolved(words, declarator)
         if isinstance(kind, Void):
             raise self.report.error("void-variable", where, name=declarator.name)
@@ -299,7 +247,7 @@ class FunctionChecker(FileChecker):
         self.function.shared = tuple(self.shared)
 
     def instance(
-        self, node: syntax.Apply, arguments: Sequence[tree.Expr]
+        self, node: syntax.Apply, arguments: Arguments
     ) -> tuple[tree.Function, tuple[bool, ...]]:
         head = self.overload(node, arguments)
         name, where = node.function.name, node.position
@@ -315,7 +263,7 @@ class FunctionChecker(FileChecker):
         self.callees.setdefault(checker, where)
         return checker.function, checker.references
 
-    def overload(self, node: syntax.Apply, arguments: Sequence[tree.Expr]) -> syntax.FunctionHead:
+    def overload(self, node: syntax.Apply, arguments: Arguments) -> syntax.FunctionHead:
         """Return the function of a name that a call means."""
         name, where = node.function.name, node.position
         heads = self.functions.heads.get(name, [])
@@ -323,56 +271,83 @@ class FunctionChecker(FileChecker):
             raise self.report.error("host-call", where, "host-call-hint", name=name)
         if any(head.is_kernel for head in heads):
             raise self.report.error("kernel-call", where, name=name)
-        before = [head for head in heads if self.is_before(head, where)]
-        if not before:
+        self.functions.check_doubles(name)
+        if not any(self.is_before(head) for head in heads):
             raise self.report.error(
                 "used-before", where, "used-before-hint", name=name,
                 notes=self.declared_at(heads[0]),
             )  # fmt: skip
-        bodies = [head for head in heads if head.body is not None]
+        bodies = self.bodies(heads)
         if not bodies:
             raise self.report.error("no-body", where, name=name)
-        if len(bodies) == 1:
-            return bodies[0]
-        return self.nearest(bodies, node, arguments)
+        return bodies[0] if len(bodies) == 1 else self.nearest(bodies, node, arguments)
+
+    def is_before(self, head: syntax.FunctionHead) -> bool:
+        return head.start <= self.head.start
+
+    def bodies(self, heads: Sequence[syntax.FunctionHead]) -> list[syntax.FunctionHead]:
+        """Return the functions with a body that stand before this one or are announced there."""
+        known = {self.functions.signature(head) for head in heads if self.is_before(head)}
+        return [
+            head
+            for head in heads
+            if head.body is not None
+            and (self.is_before(head) or self.functions.signature(head) in known)
+        ]
 
     def nearest(
-        self,
-        heads: Sequence[syntax.FunctionHead],
-        node: syntax.Apply,
-        arguments: Sequence[tree.Expr],
+        self, heads: Sequence[syntax.FunctionHead], node: syntax.Apply, arguments: Arguments
     ) -> syntax.FunctionHead:
-        """Return the overload whose parameters are nearest; plain functions before templates."""
-        ranked: list[tuple[int, int, int, syntax.FunctionHead]] = []
-        for at, head in enumerate(heads):
-            if len(head.parameters) != len(arguments):
-                continue
-            if head.template:
-                ranked.append((0, 1, at, head))
-                continue
-            checker = self.functions.instance(head, (), node.position)
-            total = 0
-            for argument, parameter, reference in zip(
-                arguments, checker.function.parameters, checker.references, strict=True
-            ):
-                kind = parameter.type
-                if reference and isinstance(kind, Pointer):
-                    kind = kind.target
-                one = rank(nodes.loaded(argument), kind)
-                total = -1 if one is None or total < 0 else total + one
-            if total >= 0:
-                ranked.append((total, 0, at, head))
+        """Return the nearest overload; of equals the one with the fewest types to deduce."""
+        ranked = self.ranked(heads, node, arguments)
         if not ranked:
-            given = ", ".join(str(argument.type) for argument in arguments)
+            given = ", ".join("{...}" if one is None else str(one.type) for one in arguments)
             raise self.report.error(
                 "no-overload", node.position, name=node.function.name, given=given,
                 notes=tuple(note for head in heads for note in self.declared_at(head)),
             )  # fmt: skip
-        return min(ranked, key=lambda one: one[:3])[3]
+        return min(ranked, key=lambda one: one[:2])[2]
 
-    def is_before(self, head: syntax.FunctionHead, where: Position) -> bool:
-        at = head.position
-        return at.file != where.file or (at.line, at.column) <= (where.line, where.column)
+    def ranked(
+        self, heads: Sequence[syntax.FunctionHead], node: syntax.Apply, arguments: Arguments
+    ) -> list[tuple[int, int, syntax.FunctionHead]]:
+        """Return the functions that a call fits, each with how far it is from it."""
+        found = []
+        written = node.function.arguments or ()
+        for head in heads:
+            shown = deduced(head, arguments)
+            if len(head.parameters) != len(arguments) or not settles(head, len(written), shown):
+                continue
+            values = self.template_values(head, written, shown, node.position, self)
+            far = self.functions.checker(head, values).distance(arguments)
+            if far is not None:
+                found.append((far, len(head.template), head))
+        return found
+
+    def least_distance(self, node: syntax.Apply, arguments: Arguments) -> int | None:
+        heads = self.bodies(self.functions.heads.get(node.function.name, []))
+        return min((one[0] for one in self.ranked(heads, node, arguments)), default=None)
+
+    def distance(self, arguments: Arguments) -> int | None:
+        """Return how far arguments are from this function's parameters; None if they do not fit."""
+        total = 0
+        for argument, parameter, reference in zip(
+            arguments, self.function.parameters, self.references, strict=True
+        ):
+            if argument is None:
+                continue  # braces fit, or the call says why not
+            kind = parameter.type
+            if reference:
+                assert isinstance(kind, Pointer)
+                is_place = isinstance(argument, tree.Lvalue) and argument.type == kind.target
+                if not kind.const and not is_place:
+                    return None
+                kind = kind.target
+            far = rank(nodes.loaded(argument), kind)
+            if far is None:
+                return None
+            total += far
+        return total
 
     def declared_at(self, head: syntax.FunctionHead) -> tuple[Diagnostic, ...]:
         return (Diagnostic("declared-here", head.position, {"name": head.name}, "note"),)
@@ -384,9 +359,7 @@ class FunctionChecker(FileChecker):
         while waiting:
             callee, where = waiting.pop()
             if callee is self:
-                self.report.error(
-                    "outside", where, "outside-hint", what="recursion", instead="write a loop"
-                )
+                self.report.outside("recursion", where)
                 return
             if callee not in seen:
                 seen.add(callee)

@@ -27,12 +27,14 @@ from oneread.trace.types import (
 _INTEGER: Final = re.compile(
     r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)([uU]?)(ll|LL|[lL]?)([uU]?)"
 )
-_DECIMAL: Final = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([fFlL]?)")
+_DECIMAL: Final = re.compile(
+    r"((?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?)([fFlL]?)"
+)
 _HEXADECIMAL: Final = re.compile(
     r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)([fFlL]?)"
 )
 _ESCAPES: Final = {
-    "n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11,
+    "n": 10, "t": 9, "r": 13, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11,
 }  # fmt: skip
 
 #: Longest number that is read, in characters: more digits than any type has.
@@ -52,7 +54,7 @@ def number(text: str) -> tuple[Scalar, Number] | None:
         except OverflowError:
             return None
         return (FLOAT, c_float(value).value) if found[2] in ("f", "F") else (DOUBLE, value)
-    if (found := _DECIMAL.fullmatch(plain)) and not plain.isdigit():
+    if found := _DECIMAL.fullmatch(plain):
         return _floating(found[1], float(found[1]), found[2])
     return None
 
@@ -107,9 +109,9 @@ def character(text: str) -> int | None:
     inner = text[1:-1]
     if len(inner) == 1 and ord(inner) < 128:
         return ord(inner)
-    if len(inner) == 2 and inner[0] == "\\":
-        return _ESCAPES.get(inner[1])
-    if found := re.fullmatch(r"\\x([0-9a-fA-F]{1,2})", inner):
-        value = int(found[1], 16)
+    if len(inner) == 2 and inner[0] == "\\" and inner[1] in _ESCAPES:
+        return _ESCAPES[inner[1]]
+    if found := re.fullmatch(r"\\(?:x([0-9a-fA-F]{1,2})|([0-3]?[0-7]{1,2}))", inner):
+        value = int(found[1], 16) if found[1] else int(found[2], 8)
         return value - 256 if value > 127 else value
     return None

@@ -77,18 +77,21 @@ class Expander:
         limit = self.report.limits.macro_depth
         if len(hidden) + depth >= limit:
             raise self.report.error("macro-depth", use, name=macro.name, limit=limit)
-        if macro.parameters is None:
-            return [(token, hidden) for token in macro.body]
-        return self.substitute(use, macro, self.arguments(use, macro, stack), hidden, depth)
+        whole = macro.parameters is None
+        arguments = [] if whole else self.arguments(use, macro, stack)
+        for token in macro.body:
+            if token.kind == "mark" and (token.text == "##" or (token.text == "#" and not whole)):
+                raise self.report.outside("# and ## in macros", use)
+        return self.substitute(use, macro, arguments, hidden, depth)
 
     def placed(
         self, use: Token, macro: Macro, body: list[Hidden], hidden: frozenset[str]
     ) -> Iterator[Hidden]:
-        """Yield the body from its end, at the place of the use, this macro hidden in it."""
+        """Yield the body from its end, this macro hidden in it."""
         self.report.uses.setdefault(use.position, macro.name)
         now = hidden | {macro.name}
         for token, others in reversed(body):
-            yield token._replace(position=use.position, first=False), others | now
+            yield token._replace(first=False), others | now
 
     def arguments(self, use: Token, macro: Macro, stack: list[Hidden]) -> list[list[Hidden]]:
         """Take the arguments of a use off the stack, its closing bracket included."""
@@ -132,21 +135,19 @@ class Expander:
         hidden: frozenset[str],
         depth: int,
     ) -> list[Hidden]:
-        """Return a macro's body with its arguments, each expanded by itself, in their places."""
+        """Return a macro's body with its arguments, each expanded by itself, in their places.
+
+        The body stands where the macro is used; an argument stays where it is written.
+        """
         names = {name: at for at, name in enumerate(macro.parameters or ())}
         if macro.variadic:
             names["__VA_ARGS__"] = len(names)
         ready: dict[int, list[Hidden]] = {}
         out: list[Hidden] = []
         for token in macro.body:
-            if token.text in ("#", "##") and token.kind == "mark":
-                raise self.report.error(
-                    "outside", use, "outside-hint",
-                    what="# and ## in macros", instead="write the name out",
-                )  # fmt: skip
             at = names.get(token.text) if token.kind == "name" else None
             if at is None:
-                out.append((token, hidden))
+                out.append((token._replace(position=use.position), hidden))
                 continue
             if at not in ready:
                 ready[at] = list(self.run(arguments[at][::-1], depth + 1))

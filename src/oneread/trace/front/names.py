@@ -27,10 +27,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number known at compile time."""
+    """A number known at compile time; a const variable has an address beside its value."""
 
     type: Scalar
     value: Number
+    is_variable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class Named:
 
     type: Type
     const: bool = False
+    volatile: bool = False
+
+    def __str__(self) -> str:
+        return "const " * self.const + "volatile " * self.volatile + str(self.type)
 
 
 class Lost(Enum):

@@ -16,6 +16,7 @@ from oneread.trace.types import (
     Array,
     Pointer,
     Scalar,
+    Struct,
     Type,
     Void,
     common,
@@ -70,7 +71,7 @@ def loaded(node: tree.Expr) -> tree.Expr:
     return tree.Load(node.position, node.type, node)
 
 
-def converted(node: tree.Expr, to: Type, explicit: bool = False) -> tree.Expr:
+def converted(node: tree.Expr, to: Type) -> tree.Expr:
     """Return a value as one of another type; the conversion is known to be allowed."""
     if node.type == to:
         return node
@@ -83,7 +84,7 @@ def converted(node: tree.Expr, to: Type, explicit: bool = False) -> tree.Expr:
             return tree.Literal(node.position, to, int(node.value != 0))
     if isinstance(node, tree.Literal) and isinstance(to, Pointer) and node.value == 0:
         return tree.Literal(node.position, to, 0)
-    return tree.Convert(node.position, to, node, explicit)
+    return tree.Convert(node.position, to, node)
 
 
 def implicit(node: tree.Expr, to: Type) -> tree.Expr | None:
@@ -106,28 +107,74 @@ def implicit(node: tree.Expr, to: Type) -> tree.Expr | None:
     return None
 
 
+def alike(left: tree.Expr, right: tree.Expr) -> tuple[tree.Expr, tree.Expr] | None:
+    """Return two values as ones of a common type, or None."""
+    have, other = left.type, right.type
+    if isinstance(have, Scalar) and isinstance(other, Scalar):
+        # Two of one narrow type stay what they are.
+        kind = have if have is other else common(have, other)
+        return converted(left, kind), converted(right, kind)
+    found = implicit(right, left.type)
+    if found is not None:
+        return left, found
+    found = implicit(left, right.type)
+    return None if found is None else (found, right)
+
+
 def gains(have: Pointer, to: Pointer) -> bool:
     """Say whether a pointer becomes another by gaining const or volatile, or as `void*`."""
-    if to.const < have.const or to.volatile < have.volatile:
+    return keeps(have, to) and (have.target == to.target or isinstance(to.target, Void))
+
+
+def keeps(have: Pointer, to: Pointer) -> bool:
+    """Say whether a pointer has all of the qualifiers of another."""
+    return to.const >= have.const and to.volatile >= have.volatile
+
+
+def has_const(kind: Type) -> bool:
+    """Say whether a struct has a const member, so that it cannot be assigned to."""
+    return isinstance(kind, Struct) and any(
+        field.const or has_const(field.type) for field in kind.fields
+    )
+
+
+def castable(have: Type, to: Type, form: str = "") -> bool:
+    """Say whether a cast in the source can make one type another; C's, if no form is given."""
+    if isinstance(have, Pointer) and isinstance(to, Pointer):
+        return not form or _pointer_castable(have, to, form)
+    pointers = isinstance(have, Pointer) + isinstance(to, Pointer)
+    if form == "static_cast" and pointers and to is not BOOL and not isinstance(to, Void):
         return False
-    return have.target == to.target or isinstance(to.target, Void)
+    if form == "reinterpret_cast" and (to is BOOL or isinstance(to, Void)):
+        return False
+    if form == "reinterpret_cast" and not pointers:
+        return have == to and isinstance(to, Scalar) and to.kind == "int"
+    return form != "const_cast" and _castable(have, to)
 
 
-def castable(have: Type, to: Type) -> bool:
-    """Say whether a cast in the source can make one type another."""
+def _castable(have: Type, to: Type) -> bool:
+    """Say whether C casts one type to another, one of them no pointer."""
     if isinstance(to, Void):
         return True
     if isinstance(to, Scalar):
         holds_address = to is BOOL or (to.kind == "int" and to.size == 8)
         return isinstance(have, Scalar) or (isinstance(have, Pointer) and holds_address)
     if isinstance(to, Pointer):
-        return isinstance(have, Pointer) or (isinstance(have, Scalar) and have.kind == "int")
+        return isinstance(have, Scalar) and have.kind == "int"
     return have == to
 
 
-def literal(position: Position, kind: Scalar, value: fold.Number) -> tree.Literal:
-    """Return a constant, its value already of the type."""
-    return tree.Literal(position, kind, value)
+def _pointer_castable(have: Pointer, to: Pointer, form: str) -> bool:
+    """Say whether a cast of a form of C++ makes one pointer another."""
+    if form == "const_cast":
+        return _bare(have) == _bare(to)
+    related = have.target == to.target or isinstance(have.target, Void)
+    return gains(have, to) or (keeps(have, to) and (related or form == "reinterpret_cast"))
+
+
+def _bare(kind: Type) -> Type:
+    """Return a pointer without the qualifiers of what it points to."""
+    return Pointer(_bare(kind.target)) if isinstance(kind, Pointer) else kind
 
 
 def sign(position: Position, operator: str, value: tree.Expr) -> tree.Expr:
@@ -154,10 +201,10 @@ def arithmetic(position: Position, operator: str, left: tree.Expr, right: tree.E
     compares = operator in fold.COMPARISONS
     if isinstance(left, tree.Literal) and isinstance(right, tree.Literal):
         if compares:
-            return literal(position, BOOL, fold.compared(operator, left.value, right.value))
+            return tree.Literal(position, BOOL, fold.compared(operator, left.value, right.value))
         number = fold.applied(operator, left.value, right.value, kind)
         if number is not None:
-            return literal(position, kind, number)
+            return tree.Literal(position, kind, number)
     return tree.Binary(position, BOOL if compares else kind, operator, left, right)
 
 
@@ -165,7 +212,7 @@ def logical(position: Position, operator: str, left: tree.Expr, right: tree.Expr
     """Return ``&&`` or ``||`` of two bools."""
     if isinstance(left, tree.Literal):
         if (operator == "||") == bool(left.value):
-            return literal(position, BOOL, left.value)
+            return tree.Literal(position, BOOL, left.value)
         return right
     return tree.Logical(position, BOOL, operator, left, right)
 

@@ -6,7 +6,7 @@ lists; errors in directives do not end the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ _DIRECTIVES: Final = frozenset(
 
 
 @dataclass(slots=True)
-class _Condition:
+class _Branch:
     """An open `#if`: whether its lines count now, and whether any branch has counted yet."""
 
     opening: Token
@@ -81,8 +81,7 @@ class Preprocessor:
     def run(self, source: SourceText) -> list[Token]:
         """Return the tokens of a file with everything obeyed; one of kind ``end`` last."""
         end = self.file(source, 0)
-        self.tokens.append(end)
-        return self.tokens
+        return [*_without_pragmas(self.tokens), end]
 
     def integers(self) -> dict[str, int]:
         """Return the macros that are integer arithmetic, with their values.
@@ -112,7 +111,7 @@ class Preprocessor:
         limit = self.settings.limits.source_bytes
         if size > limit:
             raise self.report.fatal("too-large", tokens[0].position, size=size, limit=limit)
-        conditions: list[_Condition] = []
+        conditions: list[_Branch] = []
         text: list[Token] = []
         at = 0
         while tokens[at].kind != "end":
@@ -147,7 +146,7 @@ class Preprocessor:
             raise self.report.fatal("too-many-tokens", self.tokens[-1].position, limit=limit)
 
     def directive(
-        self, line: list[Token], source: SourceText, conditions: list[_Condition], depth: int
+        self, line: list[Token], source: SourceText, conditions: list[_Branch], depth: int
     ) -> None:
         if not line:
             return
@@ -221,15 +220,15 @@ class Preprocessor:
             return tuple(names), False, body[at + 1 :]
         raise self.report.error("macro-parameters", name, name=name.text)
 
-    def conditional(self, name: Token, rest: list[Token], conditions: list[_Condition]) -> None:
+    def conditional(self, name: Token, rest: list[Token], conditions: list[_Branch]) -> None:
         outer = all(one.counts for one in conditions[:-1])
         if name.text in ("if", "ifdef", "ifndef"):
             outer = outer and (not conditions or conditions[-1].counts)
             holds = False
-            conditions.append(_Condition(name, False, True))  # should the line be wrong
+            conditions.append(_Branch(name, False, True))  # should the line be wrong
             if outer:
                 holds = self.holds(name, rest)
-            conditions[-1] = _Condition(name, holds, holds or not outer)
+            conditions[-1] = _Branch(name, holds, holds or not outer)
             return
         if not conditions:
             raise self.report.error("if-lost", name, name=name.text)
@@ -279,8 +278,8 @@ class Preprocessor:
         if found is None:
             self.unknown_headers.append((wanted, name.position.line))
             return
-        if depth >= self.settings.limits.macro_depth:
-            limit = self.settings.limits.macro_depth
+        if depth >= self.settings.limits.include_depth:
+            limit = self.settings.limits.include_depth
             raise self.report.error("include-depth", name, name=wanted, limit=limit)
         if found.name in self.once:
             return
@@ -301,6 +300,18 @@ class Preprocessor:
             except (OSError, ValueError):
                 continue
         return None
+
+
+def _without_pragmas(tokens: list[Token]) -> Iterator[Token]:
+    """Leave out ``_Pragma("...")``, which has no effect on a trace."""
+    at = 0
+    while at < len(tokens):
+        word, *rest = tokens[at : at + 4]
+        if word.text == "_Pragma" and [one.text for one in rest[::2]] == ["(", ")"]:
+            at += 4
+        else:
+            yield word
+            at += 1
 
 
 def whole_numbers(defines: Mapping[str, str]) -> dict[str, int]:

@@ -185,6 +185,8 @@ class _File:
             if piece.kind == "host":
                 self.functions.host[piece.name] = self.tokens[piece.start].position
                 return
+            if parser.sees("template") and parser.ahead().text != "<":
+                return  # an explicit instantiation: what a call needs is made anyway
             head = self.head(piece)
             self.functions.add(head)
             yield head
@@ -212,14 +214,16 @@ class _File:
         if piece.kind == "assert":
             return parser.static_assert()
         if parser.sees("template"):
-            raise parser.outside("a template of a struct or variable", parser.token, "name a type")
+            raise parser.report.outside("a template of a struct or variable", parser.token)
         return parser.variables()
 
     def head(self, piece: Piece) -> syntax.FunctionHead:
         scopes = len(self.parser.scopes)
         self.parser.scopes.append({})
         try:
-            return self.parser.function_head()
+            found = self.parser.function_head()
+            self.parser.scopes[scopes - 1].setdefault(found.name, False)
+            return found
         except Refused:
             self.lose(piece)
             raise

@@ -1,6 +1,6 @@
 """What a run has found so far, and how it ends.
 
-Knows the catalogue of messages; knows no construct.
+Knows the catalogue of messages and the table of refusals; knows no syntax.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from oneread.source.text import Position, SourceText
 from oneread.source.tokens import Token
 from oneread.trace.front.settings import Limits
 from oneread.trace.messages import MESSAGES
+from oneread.trace.refusals import REFUSALS
 
 #: Longest name for which a likely one is looked for.
 _LONGEST_GUESS: Final = 60
@@ -71,6 +72,11 @@ class Report:
         notes += self.came_from(where)
         self.add(Diagnostic(message, where, parameters, "error", hint, notes))
         return Refused()
+
+    def outside(self, what: str, where: Position | Token) -> Refused:
+        """Note a construct outside the subset, by what the table of refusals calls it."""
+        instead = REFUSALS[what].instead
+        return self.error("outside", where, "outside-hint", what=what, instead=instead)
 
     def came_from(self, where: Position) -> tuple[Diagnostic, ...]:
         """Return the note that shows the macro that is used at a place."""

@@ -18,8 +18,10 @@ class Limits:
     source_bytes: int = 65_536
     #: Brackets, blocks, operators and member accesses within each other.
     nesting: int = 200
-    #: Macros within macros, and files that include files.
+    #: Macros within macros.
     macro_depth: int = 32
+    #: Files that include files.
+    include_depth: int = 32
     #: Files included.
     files: int = 100
     #: Tokens after macros are expanded.

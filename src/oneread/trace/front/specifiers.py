@@ -5,12 +5,13 @@ Knows which words make which type; knows no value of a dimension.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Final
 
 from oneread.source.tokens import Token
 from oneread.trace.front.cursor import Cursor
+from oneread.trace.front.precedence import ASSIGNMENT, COMMA
 from oneread.trace.front.report import Refused
 from oneread.trace.front.syntax import Declarator, Expr, TypeId, TypeWords
 from oneread.trace.refusals import REFUSED_WORDS
@@ -73,11 +74,11 @@ class Specifiers:
     max_threads: Expr | None = None
 
 
-class SpecifierParser(Cursor):
+class SpecifierParser(Cursor, ABC):
     """Parses types and declarators at the cursor."""
 
     @abstractmethod
-    def expression(self, least: int = 1) -> Expr:
+    def expression(self, least: int = COMMA, in_angles: bool = False) -> Expr:
         """Parse an expression; here for dimensions and alignments."""
 
     def begins_type(self, ahead: int) -> bool:
@@ -141,9 +142,9 @@ class SpecifierParser(Cursor):
         """Parse the number in ``__align__(16)``; further numbers are left aside."""
         self.next()
         opening = self.expect("(")
-        value = self.expression(2)
+        value = self.expression(ASSIGNMENT)
         while self.take(","):
-            self.expression(2)
+            self.expression(ASSIGNMENT)
         self.expect(")", opening)
         return value
 
@@ -168,7 +169,7 @@ class SpecifierParser(Cursor):
             if spelling is None:
                 raise self.report.error("type-words", start, words=" ".join(words))
             return spelling
-        if self.token.text in REFUSED_WORDS:
+        if self.is_refused(self.token):
             raise self.refused(self.token)
         if self.token.kind == "name" and self.ahead().text == "::":
             raise self.scope_refused()
@@ -186,13 +187,9 @@ class SpecifierParser(Cursor):
     def scope_refused(self) -> Refused:
         """Report ``name::`` of a namespace or class that is not in the subset."""
         token = self.token
-        for word in (token.text, f"{token.text}::{self.ahead(2).text}"):
-            if word in REFUSED_WORDS:
-                refusal = REFUSED_WORDS[word]
-                return self.outside(refusal.what, token, refusal.instead)
-        return self.outside(
-            f"'{token.text}::'", token, "only std:: before a known name is understood"
-        )
+        if self.is_refused(token):
+            return self.refused(token)
+        return self.report.outside("a name within a namespace or class", token)
 
     def declarator(self, abstract: bool = False) -> Declarator:
         """Parse stars, a reference, the name and dimensions."""
@@ -203,10 +200,10 @@ class SpecifierParser(Cursor):
             token = self.next()
             if token.text == "*":
                 if reference:
-                    raise self.outside("a pointer to a reference", token, "use a pointer")
+                    raise self.report.outside("a pointer to a reference", token)
                 pointers.append((False, False))
             elif token.text == "&&":
-                raise self.outside("an rvalue reference", token, "use & or a value")
+                raise self.report.outside("an rvalue reference", token)
             elif token.text == "&":
                 reference = True
             elif token.text in _QUALIFIERS and pointers:
@@ -220,9 +217,7 @@ class SpecifierParser(Cursor):
         """Parse the name of a declarator and the dimensions behind it."""
         if self.sees("("):
             if self.ahead().text in ("*", "&"):
-                raise self.outside(
-                    "a pointer to a function or array", self.ahead(), "use a plain pointer"
-                )
+                raise self.report.outside("a pointer to a function or array", self.ahead())
             if not abstract:
                 raise self.expected("a name")
         name, position = "", start.position
@@ -235,7 +230,7 @@ class SpecifierParser(Cursor):
         dimensions: list[Expr | None] = []
         while self.sees("[") and not self.begins_attribute():
             opening = self.next()
-            dimensions.append(None if self.sees("]") else self.expression(2))
+            dimensions.append(None if self.sees("]") else self.expression(ASSIGNMENT))
             self.expect("]", opening)
         return Declarator(position, name, tuple(pointers), reference, tuple(dimensions))
 

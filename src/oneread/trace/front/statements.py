@@ -10,6 +10,7 @@ from typing import Final
 
 from oneread.source.tokens import Token
 from oneread.trace.front.declarations import DeclarationParser
+from oneread.trace.front.expressions import SIZES
 from oneread.trace.front.report import Refused, guess
 from oneread.trace.front.syntax import (
     Apply,
@@ -25,7 +26,6 @@ from oneread.trace.front.syntax import (
     Statement,
     WhileLoop,
 )
-from oneread.trace.refusals import REFUSED_WORDS
 
 
 class Parser(DeclarationParser):
@@ -89,16 +89,17 @@ class Parser(DeclarationParser):
         """Parse a statement that begins with no keyword of its own: a declaration or a value."""
         token = self.token
         if token.text in ("case", "default") or (self.ahead().text == ":" and not self.sees("::")):
-            raise self.outside("a label", token, "use loops and conditions")
+            raise self.report.outside("a label", token)
         if self.begins_struct():
             return self.struct_or_enum()
         if token.text in ("typedef", "using"):
             return self.alias()
         if token.text == "template":
-            raise self.outside("a local template", token, "move it out of the function")
+            self.whole = True
+            raise self.report.outside("a local template", token)
         if self.begins_declaration():
             return self.variables()
-        if token.text in REFUSED_WORDS:
+        if self.is_refused(token):
             raise self.refused(token)
         if self.ahead().text == "(" and self.begins_type(2):
             self.mistyped(token)
@@ -107,14 +108,14 @@ class Parser(DeclarationParser):
     def mistyped(self, word: Token) -> None:
         """Raise if a name that nobody declared looks like a statement's keyword."""
         close = guess(word.text, _STATEMENTS)
-        if close and not any(word.text in scope for scope in self.scopes):
+        if close and not self.is_declared(word.text):
             raise self.report.error("keyword", word, "did-you-mean", name=word.text, guess=close)
 
     def begins_declaration(self) -> bool:
         token, after = self.token, self.ahead()
         if self.begins_attribute() or token.text in _DECLARING:
             return True
-        if token.kind != "name":
+        if token.kind != "name" or token.text in SIZES:
             return False
         if self.begins_type(0):
             # `T(x);` and `T{x};` are values.
@@ -122,11 +123,10 @@ class Parser(DeclarationParser):
             is_value = after.text in ("(", "{") and token.text not in ("const", "volatile")
             return is_function_pointer or not is_value
         # Two names in a row: the first should have been a type.
-        if token.text in REFUSED_WORDS or after.text in REFUSED_WORDS:
+        if self.is_refused(token) or self.is_refused(after):
             return False
         if after.text in ("*", "&") and self.ahead(2).kind == "name":
-            known = any(token.text in scope for scope in self.scopes)
-            return not known and self.ahead(3).text in ("=", ";", ",")
+            return not self.is_declared(token.text) and self.ahead(3).text in ("=", ";", ",")
         return after.kind == "name" and not after.first
 
     def simple(self) -> Simple:
@@ -141,12 +141,10 @@ class Parser(DeclarationParser):
         """Parse a condition in its brackets."""
         opening = self.expect("(")
         if self.begins_declaration():
-            raise self.outside(
-                "a declaration in a condition", self.token, "declare it in the line before"
-            )
+            raise self.report.outside("a declaration in a condition", self.token)
         value = self.expression()
         if self.sees(";"):
-            raise self.outside("an initialiser in a condition", self.token, "write it before")
+            raise self.report.outside("an initialiser in a condition", self.token)
         self.expect(")", opening)
         return value
 

@@ -250,8 +250,7 @@ class Variables(Statement):
 class Alias(Statement):
     """``typedef`` or ``using``."""
 
-    type: TypeId
-    name: str
+    names: tuple[tuple[Position, str, TypeId], ...]
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -5,10 +5,11 @@ The lowest layer of the checker. Knows names and layouts; knows no statement.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import islice
 
+from oneread.source.text import Position
 from oneread.trace import tree
 from oneread.trace.front import syntax
 from oneread.trace.front.names import Lost, Named, Names
@@ -23,6 +24,7 @@ from oneread.trace.types import (
     Void,
     make_struct,
 )
+from oneread.trace.walking import under
 
 #: Largest array or struct that is laid out at all, in bytes; what a block may have is the machine's
 #: to say.
@@ -34,7 +36,7 @@ MAXIMUM_MEMBERS = 1024
 _MAXIMUM_ALIGN = 128
 
 
-class TypeChecker:
+class TypeChecker(ABC):
     """Resolves types in the scopes of one function or of the file.
 
     Parameters
@@ -56,6 +58,13 @@ class TypeChecker:
     def value(self, node: syntax.Expr) -> tree.Expr:
         """Check an expression and return its value."""
 
+    def is_later(self, name: str) -> bool:
+        """Say whether the file declares a name, further down."""
+        return False
+
+    def used_before(self, name: str, where: Position) -> Refused:
+        return self.report.error("used-before", where, "used-before-hint", name=name)
+
     def base_type(self, words: syntax.TypeWords) -> Named:
         """Return the type that words name, ``auto`` aside."""
         meaning = self.names.find(words.name)
@@ -63,13 +72,15 @@ class TypeChecker:
             return meaning
         if isinstance(meaning, Lost) or words.name in self.lost:
             raise Refused
+        if self.is_later(words.name):
+            raise self.used_before(words.name, words.position)
         types = [name for name in self.names.known() if isinstance(self.names.find(name), Named)]
         close = guess(words.name, types)
         hint = "did-you-mean" if close else ""
         raise self.report.error("type-unknown", words.position, hint, name=words.name, guess=close)
 
     def resolved(
-        self, words: syntax.TypeWords, declarator: syntax.Declarator, auto: Type | None = None
+        self, words: syntax.TypeWords, declarator: syntax.Declarator, auto: Named | None = None
     ) -> tuple[Type, bool]:
         """Return the type of a declarator and whether what it declares is const itself.
 
@@ -79,7 +90,7 @@ class TypeChecker:
             Words of the type.
         declarator : syntax.Declarator
             Stars and dimensions.
-        auto : Type, optional
+        auto : Named, optional
             What ``auto`` stands for.
 
         Returns
@@ -89,8 +100,9 @@ class TypeChecker:
         bool
             Whether it is const.
         """
-        base = Named(auto) if words.name == "auto" and auto else self.base_type(words)
-        kind, const, volatile = base.type, words.const or base.const, words.volatile
+        base = auto if words.name == "auto" and auto else self.base_type(words)
+        kind, const = base.type, words.const or base.const
+        volatile = words.volatile or base.volatile
         for star_const, star_volatile in declarator.pointers:
             kind = Pointer(kind, const, volatile)
             const, volatile = star_const, star_volatile
@@ -125,25 +137,35 @@ class TypeChecker:
             )
         return length
 
+    def not_constant(self, value: tree.Expr, where: Position, what: str) -> Refused:
+        """Report a value that is not known at compile time."""
+        if any(isinstance(one, tree.Call) for one in under(value)):
+            return self.report.outside("a call in a constant", where)
+        return self.report.error("not-constant", where, "not-constant-hint", what=what)
+
     def constant(self, node: syntax.Expr, what: str) -> int:
         """Return the value of an integer that has to be known at compile time."""
         value = self.value(node)
         if not isinstance(value, tree.Literal) or not isinstance(value.type, Scalar):
-            raise self.report.error("not-constant", node.position, "not-constant-hint", what=what)
+            raise self.not_constant(value, node.position, what)
         if value.type.kind == "float":
             raise self.report.error("not-integer", node.position, what=what, type=str(value.type))
         return int(value.value)
 
     def type_id(self, node: syntax.TypeId) -> Type:
-        """Return the type of a cast or template argument."""
+        """Return the type of a cast."""
+        return self.argument_type(node).type
+
+    def argument_type(self, node: syntax.TypeId) -> Named:
+        """Return the type of a cast or template argument with its qualifiers."""
         if node.words.name == "auto":
             raise self.report.error("auto-here", node.words.position)
         if node.declarator.reference:
-            raise self.report.error(
-                "outside", node.words.position, "outside-hint",
-                what="a cast to a reference", instead="cast a value or a pointer",
-            )  # fmt: skip
-        return self.resolved(node.words, node.declarator)[0]
+            raise self.report.outside("a cast to a reference", node.words.position)
+        return Named(*self.resolved(node.words, node.declarator), self.is_volatile(node))
+
+    def is_volatile(self, node: syntax.TypeId) -> bool:
+        return node.words.volatile and not node.declarator.pointers
 
     def alignment(self, node: syntax.Expr | None) -> int:
         if node is None:
@@ -159,10 +181,7 @@ class TypeChecker:
         for line in node.members:
             for declarator, default in line.declared:
                 if default is not None:
-                    raise self.report.error(
-                        "outside", declarator.position, "outside-hint",
-                        what="a member's default", instead="give all members where it is made",
-                    )  # fmt: skip
+                    raise self.report.outside("a member's default", declarator.position)
                 if line.flags:
                     flag = min(line.flags)
                     raise self.report.error("member-flag", line.position, flag=flag)
@@ -189,9 +208,7 @@ class TypeChecker:
         where = declarator.position
         if declarator.reference or words.name == "auto":
             what = "a member that is a reference or auto"
-            raise self.report.error(
-                "outside", where, "outside-hint", what=what, instead="use a pointer or a value"
-            )
+            raise self.report.outside(what, where)
         kind, const = self.resolved(words, declarator)
         if isinstance(kind, Void) or (isinstance(kind, Array) and kind.length is None):
             raise self.report.error("void-variable", where, name=declarator.name)
