@@ -74,6 +74,25 @@ def test_sequence_is_asserted_as_a_whole() -> None:
     assert_kernel("online_parallel").reads_per_element(x=2).writes_per_element(y=1).is_right()
 
 
+def test_buffer_of_a_sequence_has_the_sequences_name() -> None:
+    checked = assert_kernel("safe_unfused")
+    checked.reads_per_element(x=3, y=1).writes_per_element(y=1, values=1)
+    with pytest.raises(AssertionError, match="there are x, y, values, indices"):
+        checked.reads_per_element(z=1)
+
+
+def test_folders_are_where_includes_are_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/twice.cuh").write_text("__device__ float twice(float v) { return v + v; }")
+    file = tmp_path / "k.cu"
+    file.write_text(
+        '#include "twice.cuh"\n__global__ void k(const float* x, float* y) '
+        "{ y[threadIdx.x] = twice(x[threadIdx.x]); }\n"
+    )
+    checked = assert_kernel(file, folders=[tmp_path / "parts"], rows=1, vocab=32, block=32)
+    checked.reads_per_element(x=1).no_faults()
+
+
 def test_importing_loads_the_standard_library_only() -> None:
     code = (
         "import sys, oneread.pytest_plugin\nprint({'numpy', 'torch', 'pytest'} & set(sys.modules))"

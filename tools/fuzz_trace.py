@@ -2,7 +2,7 @@
 
 ``python tools/fuzz_trace.py --count 100000`` runs that many; a seed and a number give the same text
 again (``--seed 7 --only 1234`` prints it). What can be read is launched, small and under small
-limits. Standard library only.
+limits, then shown and written as a trace file; a few are probed and mended. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,26 +13,31 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "src/oneread/kernels/gallery"
 sys.path.insert(0, str(ROOT / "src"))
 
+from oneread.cli import _trace_text  # noqa: E402
 from oneread.source.errors import SourceError  # noqa: E402
 from oneread.source.host import device_code, find_kernels  # noqa: E402
 from oneread.source.text import SourceText  # noqa: E402
 from oneread.spec.errors import OneReadError  # noqa: E402
 from oneread.trace.case import Case  # noqa: E402
 from oneread.trace.errors import LimitError  # noqa: E402
-from oneread.trace.front.program import load_program  # noqa: E402
+from oneread.trace.fixing import fix  # noqa: E402
 from oneread.trace.front.settings import Settings  # noqa: E402
 from oneread.trace.inputs import PATTERNS  # noqa: E402
 from oneread.trace.limits import Limits  # noqa: E402
+from oneread.trace.opening import Opened  # noqa: E402
+from oneread.trace.probing import probe  # noqa: E402
 from oneread.trace.refusals import REFUSALS  # noqa: E402
-from oneread.trace.running import launch  # noqa: E402
+from oneread.trace.subject import Subject  # noqa: E402
 from oneread.trace.subset import ACCEPTED  # noqa: E402
+from oneread.trace.tracefile import describe, dumps  # noqa: E402
 
 #: Longest time that one text may take, in seconds: far from what any needs, but a loop is longer.
 SLOWEST_S = 5.0
@@ -41,6 +46,9 @@ SLOWEST_S = 5.0
 LIMITS = Limits(
     elements=4096, threads=128, blocks=16, steps=1500, accesses=5000, recorded=2000, seconds=2.0
 )
+
+#: Share of the texts that are probed and mended, too: a probe is dozens of launches.
+PROBED = 0.02
 
 #: How a text may end: refused as a text, as a launch, by a limit, or run to its end.
 ENDS = ("refused", "unlaunched", "stopped", "ran")
@@ -174,18 +182,33 @@ def follow(text: str, rng: random.Random) -> str:
     source = SourceText("fuzz.cu", text)
     find_kernels(source)
     device_code(source)
+    how = settings(rng)
+    subject = Subject(f"{text}\n", how.kernel, how.folders)
+    asked = replace(case(rng), defines=how.defines)
     try:
-        loaded = load_program(source, settings(rng))
-        run = launch(loaded, text, case(rng))
+        launches = Opened("fuzz.cu", subject).launch(asked)
+        if rng.random() < PROBED:
+            improve(subject, replace(asked, record=False))
     except OneReadError as error:
         str(error).encode("utf-8")  # a message can be printed
         if isinstance(error, SourceError):
             return "refused"
         return "stopped" if isinstance(error, LimitError) else "unlaunched"
-    for fault in run.faults:
-        str(fault).encode("utf-8")
-    run.counts.dram()
+    show(_trace_text.report(launches, [Opened("fuzz.cu", subject)], asked, (2, 1.0)))
+    dumps(describe(launches))
     return "ran"
+
+
+def improve(subject: Subject, asked: Case) -> None:
+    """Probe a kernel and mend it, as the command line does."""
+    found = probe(subject, asked)
+    show(_trace_text.probe(found, subject))
+    show(_trace_text.fix(fix(subject, found.cases)))
+
+
+def show(lines: Iterable[str]) -> None:
+    """See that lines can be printed."""
+    "\n".join(lines).encode("utf-8")
 
 
 def case(rng: random.Random) -> Case:

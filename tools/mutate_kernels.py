@@ -102,10 +102,7 @@ def is_declared(code: str, start: int) -> bool:
 def survivors(key: str) -> tuple[int, list[str]]:
     """Return how many mutants a kernel has, and the names of those that no launch shows."""
     subject = Subject.of_gallery(key)
-    cases = [*plan(subject, Case(limits=LIMITS)).launches, Case(input="one-lane", limits=LIMITS)]
-    if "SPAN" in subject.text:
-        # More spans than lanes.
-        cases.append(Case(rows=1, vocab=250, defines={"SPAN": "4"}, limits=LIMITS))
+    cases = plan(subject, Case(limits=LIMITS)).launches
     clean = [case for case in cases if not launched(subject, case).refused]
     # Several warps and a tail show most of them: such a launch first.
     clean.sort(key=lambda case: (case.defines.get("TILE") != "64", case.vocab != 250))

@@ -7,16 +7,22 @@ run of pytest would cost what nobody asked for. Knows the tracer by its front do
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from oneread.source.text import split_lines
 from oneread.trace import Case, Fault, Launched, Run, open_kernel
 
 __all__ = ["KernelAssertion", "assert_kernel"]
 
 
 def assert_kernel(
-    kernel: str | os.PathLike[str], *, name: str | None = None, **case: Any
+    kernel: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    folders: Iterable[str | os.PathLike[str]] = (),
+    **case: Any,
 ) -> KernelAssertion:
     """Run a kernel on the CPU and return what can be asserted of it.
 
@@ -26,6 +32,8 @@ def assert_kernel(
         A file with CUDA C, or a key of the gallery.
     name : str, optional
         Which kernel of the file, with template arguments where it needs some.
+    folders : iterable of str or path
+        Where ``#include "file"`` is looked for.
     **case
         Fields of `oneread.trace.Case`: rows, vocab, k, defines, grid, block, shared_bytes,
         arguments, input, data, schedule (``"all"`` compares several), truth, limits.
@@ -56,7 +64,8 @@ def assert_kernel(
     """
     if "defines" in case:
         case["defines"] = {macro: str(value) for macro, value in case["defines"].items()}
-    return KernelAssertion(open_kernel(kernel, name).launch(Case(**case)))
+    opened = open_kernel(kernel, name, [Path(folder) for folder in folders])
+    return KernelAssertion(opened.launch(Case(**case)))
 
 
 class KernelAssertion:
@@ -113,23 +122,24 @@ class KernelAssertion:
 
     def _touched(self, kind: str, verb: str, word: str, buffers: dict[str, int]) -> KernelAssertion:
         __tracebackhide__ = True
+        # A sequence has names of its own: its kernels may call two buffers x.
+        ours = [
+            (one.buffer(parameter), parameter, one.run)
+            for one in self._launches
+            for parameter in one.run.counts.buffers
+        ]
+        known = ", ".join(dict.fromkeys(name for name, _, _ in ours))
         for name, want in buffers.items():
-            found = [
-                getattr(run.counts.buffers[name], kind)
-                for run in self.runs
-                if name in run.counts.buffers
-            ]
-            known = ", ".join(
-                dict.fromkeys(name for run in self.runs for name in run.counts.buffers)
-            )
+            found = [(parameter, run) for called, parameter, run in ours if called == name]
             self._that(bool(found), f"there is no buffer {name}; there are {known}")
-            fewest, most = sum(one.min for one in found), sum(one.max for one in found)
+            spreads = [getattr(run.counts.buffers[parameter], kind) for parameter, run in found]
+            fewest, most = sum(one.min for one in spreads), sum(one.max for one in spreads)
             times = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             lines = ", ".join(
                 f"line {line.line}: {line.elements}"
-                for run in self.runs
+                for parameter, run in found
                 for line in run.counts.lines
-                if line.buffer == name and line.kind in {"atomic", verb}
+                if line.buffer == parameter and line.kind in {"atomic", verb}
             )
             self._that(
                 fewest == most == want,
@@ -153,7 +163,7 @@ class KernelAssertion:
 
 def _shown(one: Launched, fault: Fault) -> str:
     """Return a fault in words, with its lines."""
-    lines = one.source.text.splitlines()
+    lines = split_lines(one.source.text)
     concerned = sorted({fault.line, fault.with_line or fault.line} & set(range(1, len(lines) + 1)))
     said = [f"  {fault}"]
     said += [f"  {one.source.name}:{line}: {lines[line - 1].strip()}" for line in concerned]

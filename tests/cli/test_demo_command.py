@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -97,8 +98,19 @@ def test_three_kernels_are_traced_and_one_races(story: dict[str, Any]) -> None:
         "online_softmax_lane": (2, 1),
     }
     assert [name for name, one in by_name.items() if one["races"]] == ["online_softmax_tiled_racy"]
-    shown = " ".join(CliRunner().invoke(app, SMALL).stdout.split())
-    assert "thread 0 writes it in line 48, thread 32 reads it in line 46, and no barrier" in shown
+    probed = by_name["online_softmax_tiled_racy"]["probe"]
+    shown = CliRunner().invoke(app, SMALL).stdout
+    said = " ".join(shown.split())
+    assert "thread 0 writes it in line 48, thread 32 reads it in line 46, and no barrier" in said
+    assert f"smallest of {probed['launches']} launches" in said
+    assert shown.splitlines()[-1].strip() == probed["smallest"]
+
+
+def test_smallest_launch_that_is_shown_races(story: dict[str, Any]) -> None:
+    (command,) = [one["probe"]["smallest"] for one in story["traced"] if one["probe"]]
+    result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == 1
+    assert "race between warps" in result.stdout
 
 
 @pytest.fixture

@@ -64,6 +64,26 @@ def test_kernels_stand_side_by_side() -> None:
     assert max(map(len, shown.splitlines()[4:18])) <= 100
 
 
+def test_traffic_of_each_line_is_that_of_the_model() -> None:
+    shown = trace("safe_softmax", "--rows", "1", "--vocab", "1024")
+    assert shown.splitlines()[2].split()[-1] == "DRAM"
+    loads = [line.split() for line in shown.splitlines() if "= fmaxf(m_lane, x_row[i])" in line]
+    assert loads[0][:3] == ["54", "1,024", "4,096"]
+    assert "DRAM: bytes (model)" in shown
+
+
+def test_parts_of_a_row_that_are_loaded_apart_are_one_pass() -> None:
+    assert row(trace("online_softmax_warp", "--vocab", "250"), "passes over x") == ["2"]
+
+
+def test_lines_are_counted_as_the_lexer_counts_them(tmp_path: Path) -> None:
+    file = tmp_path / "twice.cu"
+    file.write_text("// \f \v \x85 \u2028\n" + TWICE, "utf-8")
+    shown = trace(str(file), "--kernel", "twice")
+    (line,) = [line for line in shown.splitlines() if "y[blockIdx.x * vocab + i] = " in line]
+    assert line.split()[0] == "4"
+
+
 def test_three_numbers_of_bytes_have_names_of_their_own(tmp_path: Path) -> None:
     file = tmp_path / "twice.cu"
     file.write_text(TWICE)
@@ -106,6 +126,13 @@ def test_order_of_warps_that_matters_is_an_error() -> None:
     shown = trace("online_softmax_tiled_racy", "-D", "TILE=64", "--schedule", "all", status=1)
     assert "result depends on the order of warps" in shown
     assert "order-dependent" not in trace("online_softmax_lane", "--schedule", "all")
+
+
+def test_commands_after_all_orders_can_be_given() -> None:
+    shown = trace("online_softmax_tiled_racy", "-D", "TILE=64", "--schedule", "all", status=1)
+    commands = [line.partition(":")[2] for line in shown.splitlines() if " oneread trace " in line]
+    assert len(commands) == 2
+    assert not any("--schedule" in command for command in commands)
 
 
 def test_expression_is_followed() -> None:
@@ -166,6 +193,29 @@ def test_input_may_be_numbers_of_a_file(tmp_path: Path, suffix: str) -> None:
     assert told["result"][0]["wrong"] == 0
 
 
+def test_pattern_is_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "normal").write_text("no numbers")
+    monkeypatch.chdir(tmp_path)
+    assert "normal input" in trace("relu")
+
+
+def test_file_without_numbers_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("")
+    said = error("relu", "--input", str(tmp_path / "x.txt"))
+    assert "no data" in said
+    assert said.count("\n") == 1
+
+
+def test_truth_is_said_and_stands_in_the_commands(tmp_path: Path) -> None:
+    file = tmp_path / "twice.cu"
+    file.write_text(TWICE)
+    words = [str(file), "--kernel", "twice", "--truth", "y=softmax"]
+    shown = trace(*words, status=1)
+    assert row(shown, "error against float64") == ["1,024", "of", "1,024", "wrong"]
+    assert "--kernel twice --truth y=softmax --probe\n" in shown
+    assert row(trace("relu", "--truth", "none"), "error against float64") == ["not", "known"]
+
+
 def test_commands_for_numbers_of_a_file_name_the_file(tmp_path: Path) -> None:
     file = tmp_path / "x.txt"
     np.savetxt(file, np.random.default_rng(0).normal(0, 3, (6, 50)))
@@ -178,30 +228,6 @@ def test_commands_for_numbers_of_a_file_name_the_file(tmp_path: Path) -> None:
     assert commands
     for command in commands:
         trace(*shlex.split(command)[2:], status=1)
-
-
-# ---- many launches
-
-
-def test_probe_gives_a_command_for_each_fault_that_shows_it() -> None:
-    shown = trace("zoo_stray_tail", "--probe", status=1)
-    assert "launches" in shown.splitlines()[0]
-    commands = [line.partition("show:")[2] for line in shown.splitlines() if "show:" in line]
-    assert len(commands) >= 2
-    for command in commands:
-        program, name, *words = shlex.split(command)
-        assert (program, name) == ("oneread", "trace")
-        trace(*words, status=1)
-
-
-def test_fix_shows_the_change_and_a_clean_run() -> None:
-    shown = trace("zoo_reused_scratch", "--fix", status=1)
-    assert any(line.strip("+ ") == "__syncthreads();" for line in shown.splitlines())
-    assert "after:  none, in the same launch" in shown
-
-
-def test_clean_kernel_passes_probe_and_fix() -> None:
-    assert "no known repair helps" in trace("relu", "--fix")
 
 
 # ---- how it ends
@@ -292,6 +318,14 @@ def test_tunable_that_is_no_number_is_an_error_of_the_source() -> None:
         (["online_softmax", "relu", "-I", "."], "a kernel and folders are for files"),
         (["safe_unfused", "--kernel", "top_k"], "a kernel and folders are for files"),
         (["relu", "--probe", "--json"], "without --probe"),
+        (["relu", "--fix", "--schedule", "all"], "without --probe and --fix"),
+        (["relu", "--out", "."], "--out .: a folder"),
+        (["relu", "--out", "/"], "--out /: a folder"),
+        (["relu", "--out", "x.json", "--record", "1,99"], "there is no block 99: 32 run"),
+        (["relu", "--limit", "steps=1.5"], "whole number"),
+        (["relu", "--limit", "depth=3"], "no 'depth'"),
+        (["relu", "--truth", "y=gelu"], "truth 'gelu' is none of"),
+        (["relu", "--truth", "softmax"], "NAME=VALUE"),
     ],
 )
 def test_what_cannot_run_is_one_line_and_status_2(words: list[str], said: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gallery_beside as beside
 import pytest
 
 from oneread.bench.gallery import entries
+from oneread.bench.gallery.measure import GOAL_ULP, ONE_LANE, allowed_ulp
 from oneread.source.measured import Record, Result, of, results
 
+ROOT = Path(__file__).resolve().parents[2]
 KERNELS = list(entries.catalogue().kernels)
 LAUNCHES = [(kernel, *launch) for kernel in KERNELS for launch in beside.LAUNCHES]
 RESULTS = list(results())
@@ -40,6 +43,30 @@ def test_result_that_differs_is_of_a_kernel_that_both_call_a_race(result: Result
     assert beside.traced(result.entry, "trace", result.vocab).having("race-warp")
     ours = beside.rerun(result)["y"]
     assert beside.distance(ours, result.outputs["y"]) > 8  # or it needs no exception
+
+
+CHECKS = list(of(beside.records(), "check"))
+PAGE = " ".join((ROOT / "docs/gallery-on-a-gpu.md").read_text("utf-8").split())
+
+
+def test_every_distance_from_float64_is_within_what_the_page_allows() -> None:
+    assert "Allowed are 8 ulp up to 256 columns; and 8 + V/16 ulp for rows of V columns" in PAGE
+    assert all(f"`{key}`" in PAGE for key in ONE_LANE)
+    for one in CHECKS:
+        few = one["vocab"] <= 256 and one["entry"] not in ONE_LANE
+        allowed = 8 if few else 8 + one["vocab"] / 16
+        assert one["allowed_ulp"] == allowed_ulp(one["entry"], one["vocab"]) == allowed
+        assert one["status"] == "faulty" or one["max_ulp"] <= allowed
+
+
+def test_page_says_how_far_the_furthest_are() -> None:
+    furthest = {True: 0.0, False: 0.0}
+    for one in CHECKS:
+        if one["status"] == "ok":
+            few = one["allowed_ulp"] == GOAL_ULP
+            furthest[few] = max(furthest[few], one["max_ulp"])
+    few, many = furthest[True], furthest[False]
+    assert f"first kind is {few:.1f} ulp off, of the second {many:.1f} ulp" in PAGE
 
 
 def test_distance_counts_float32_numbers() -> None:

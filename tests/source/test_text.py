@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from oneread.source.text import SHOWN_COLUMNS, SourceText, show
+from oneread.source.text import SHOWN_COLUMNS, SourceText, show, split_lines
 
 
 def test_lines_end_with_feed_or_return_and_feed() -> None:
     text = SourceText("a", "one\r\ntwo\nthree")
     assert [text.line(number) for number in range(5)] == ["", "one", "two", "three", ""]
     assert text.lines == 3
+
+
+def test_text_is_cut_at_newlines_alone() -> None:
+    text = "a\fb\r\n\n\x85c\u2028\v\nd"
+    assert split_lines(text) == ["a\fb\r\n", "\n", "\x85c\u2028\v\n", "d"]
+    assert len(split_lines(text)) == SourceText("a", text).lines
+    assert split_lines("a\n") == ["a\n"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oneread.source.catalogue import read_catalogue
-from oneread.trace import Case, Fix, Subject, fix, probe
+from oneread.trace import Case, Fix, LimitError, Limits, Subject, fix, probe
 
 KERNELS = read_catalogue().kernels
 
@@ -120,3 +120,43 @@ def test_diff_names_the_kernel_and_can_be_applied_by_eye() -> None:
     assert [line for line in made.diff.splitlines() if line.startswith("-        ")] == [
         "-        const float v = x_row[t + lane];"
     ]
+
+
+ROW_SUM = """__global__ void row_sum(const float* x, float* sums, int n) {
+    const float* row = x + (size_t)blockIdx.x * n;
+    float sum = 0.0f;
+    for (int t = 0; t < n; t += 32) sum += row[t + threadIdx.x];
+    atomicAdd(&sums[blockIdx.x], sum);
+}
+"""
+
+
+def test_bound_is_not_offered_where_nobody_knows_what_is_right() -> None:
+    # -inf beyond a row is right for a maximum, and wrong for a sum.
+    case = Case(rows=2, vocab=50, block=32, arguments={"sums": "rows:inout:zeros"})
+    made = fix(Subject(ROW_SUM), [case])
+    assert {fault.id for fault in made.remaining} >= {"stray-row"}
+    assert made.diff == ""
+
+
+def test_bound_is_not_offered_for_an_index_over_all_rows() -> None:
+    text = Subject.of_gallery("zoo_stray_tail").text
+    text = text.replace("x_row[t + lane]", "x[blockIdx.x * vocab + t + lane]")
+    assert text.count("x[blockIdx.x * vocab") == 1
+    case = Case(vocab=250, block=32, truth={"y": "softmax"})
+    (stray,) = Subject(text).launch(case).having("stray-row")
+    assert stray.repair is None
+
+
+def test_lines_are_those_of_the_lexer() -> None:
+    subject = Subject.of_gallery("zoo_reused_scratch")
+    odd = subject.text.replace("__global__", "/* \f \v \x85 \u2028 */ __global__", 1)
+    made = fix(subject.with_text(odd), [Case()])
+    assert added(made) == ["__syncthreads();"]
+    assert made.remaining == []
+
+
+def test_kernel_that_never_ends_is_not_mended() -> None:
+    text = "__global__ void k(const float* x, float* y) { while (true) y[0] += x[0]; }"
+    with pytest.raises(LimitError, match="steps"):
+        fix(Subject(text), [Case(limits=Limits(steps=500), block=32)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from oneread.source.catalogue import read_catalogue
 from oneread.source.errors import SourceError
-from oneread.trace import Case, Limits, Probe, Subject, UsageError, plan, probe
+from oneread.trace import Case, LimitError, Limits, Probe, Subject, UsageError, plan, probe
 from oneread.trace.covering import pairwise
 from oneread.trace.planning import INPUTS, SCHEDULES, TILES
 
@@ -110,6 +110,12 @@ def test_one_less_than_the_tile_is_that_of_the_same_launch() -> None:
 def test_what_a_kernel_lacks_is_left_out(key: str, absent: set[str]) -> None:
     known = {"tile", "vocab", "input", "threads", "k", "schedule"}
     assert set(plan(Subject.of_gallery(key)).factors) == known - absent
+
+
+def test_row_is_cut_into_more_parts_than_a_block_has_threads() -> None:
+    cases = plan(Subject.of_gallery("online_merge")).launches
+    spans = {case.defines.get("SPAN") for case in cases}
+    assert spans == {None, "4"}
 
 
 def test_what_the_caller_settles_is_left_alone() -> None:
@@ -209,6 +215,12 @@ def test_launch_that_meets_a_limit_is_told_apart() -> None:
     found = probe(Subject(endless), Case(limits=Limits(steps=20_000)))
     assert {one.case.vocab for one in found.stopped} == {250}
     assert all("steps" in one.stopped for one in found.stopped)
+
+
+def test_launch_to_start_from_that_never_ends_is_the_callers_error() -> None:
+    endless = RACY.replace("float d = 0.0f;", "float d = 0.0f; while (n == 256) d += 1;")
+    with pytest.raises(LimitError, match="steps"):
+        probe(Subject(endless), Case(limits=Limits(steps=20_000)))
 
 
 def test_barrier_is_idle_only_if_no_launch_needs_it() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import copy
+import itertools
 import json
 import math
 import struct
+import time
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from oneread.source.catalogue import read_catalogue
-from oneread.trace import Case, LimitError, Limits, Source
+from oneread.trace import Case, LimitError, Limits, Source, UsageError
 from oneread.trace.gallery import launch_kernel, launch_sequence
 from oneread.trace.sources import Launched
 from oneread.trace.tracefile import SCHEMA, SCHEMA_FILE, describe, dumps, record
@@ -243,6 +245,26 @@ def test_beyond_a_limit_the_first_blocks_are_kept_and_the_file_says_so(
 def test_blocks_that_were_named_are_refused_rather_than_left_out() -> None:
     with pytest.raises(LimitError, match=r"the limit is 20,000 \(file_bytes\)"):
         recorded(Limits(file_bytes=20_000), blocks=[0, 1, 2])
+
+
+def test_block_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no block 8: 8 run"):
+        recorded(Limits(), blocks=[0, 8])
+
+
+def test_all_runs_of_a_recording_share_one_limit_of_time() -> None:
+    left: list[float] = []
+
+    def launch(case: Case) -> list[Launched]:
+        left.append(case.limits.seconds)
+        time.sleep(0.05)
+        return [launch_kernel("online_softmax", case)]
+
+    limits = Limits(recorded=300, seconds=30)
+    trace = json.loads(record(launch, Case(rows=8, vocab=64, limits=limits)))
+    assert len(left) >= 3
+    assert all(later <= earlier - 0.05 for earlier, later in itertools.pairwise(left))
+    assert trace["runs"][0]["settings"]["seconds"] == 30
 
 
 def test_not_even_one_block_is_an_error() -> None:

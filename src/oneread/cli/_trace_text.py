@@ -3,6 +3,7 @@
 Returns lines and prints nothing; knows runs, never how they came about.
 """
 
+import dataclasses
 import math
 import shutil
 from collections import Counter
@@ -37,7 +38,7 @@ def report(
         yield from _remarks(one)
     if len(launches) == 1:
         yield ""
-        yield from _listing(launches[0])
+        yield from _listing(launches[0], model)
     yield ""
     yield from _table(launches, model)
     for one in launches:
@@ -68,11 +69,12 @@ def _remarks(one: "Launched") -> Iterator[str]:
 # ---- the source
 
 
-def _listing(one: "Launched") -> Iterator[str]:
+def _listing(one: "Launched", model: Model) -> Iterator[str]:
     """Yield the lines of the source that count, with what was counted."""
     run = one.run
     columns: dict[str, Counter[int]] = {
-        "reads": Counter(), "writes": Counter(), "shared": Counter(), "barriers": Counter()
+        "reads": Counter(), "writes": Counter(), "shared": Counter(), "barriers": Counter(),
+        "DRAM": Counter(),
     }  # fmt: skip
     for line in run.counts.lines:
         if line.space == "shared":
@@ -82,11 +84,15 @@ def _listing(one: "Launched") -> Iterator[str]:
         else:
             columns["writes"][line.line] += line.elements
     columns["barriers"].update(run.counts.barrier_lines)
+    for line, size in zip(
+        run.counts.lines, run.counts.of_lines(run.counts.dram(*model)), strict=True
+    ):
+        columns["DRAM"][line.line] += size
     columns = {name: counted for name, counted in columns.items() if counted}
     marks = _marks(run.faults)
     counted = {line for column in columns.values() for line in column} | marks.keys()
     kernel = one.source.loaded.program.kernel.position.line
-    text = one.source.text.expandtabs(4).splitlines()
+    text = _lines(one)
     head = "".join(f"{name:>9}" for name in columns)
     yield styled(f"{'line':>5}{head}", "bold")
     for number in _shown({*counted, kernel}, len(text)):
@@ -102,6 +108,7 @@ def _listing(one: "Launched") -> Iterator[str]:
         yield f"{number:>5}{cells}  {shown}{_clean(text[number - 1])}".rstrip()
     said = "reads, writes: elements of global memory"
     said += "; shared: requests of warps" * ("shared" in columns)
+    said += "; DRAM: bytes (model)" * ("DRAM" in columns)
     yield said + "; +: more faults than one" * any(mark.endswith("+") for mark in marks.values())
 
 
@@ -123,6 +130,12 @@ def _shown(lines: set[int], last: int) -> Iterator[int | None]:
             before = line - 1
         yield from range(before + 1 if before else line, line + 1)
         before = line
+
+
+def _lines(one: "Launched") -> list[str]:
+    from oneread.source.text import split_lines
+
+    return [line.rstrip() for line in split_lines(one.source.text.expandtabs(4))]
 
 
 def _clean(text: str) -> str:
@@ -152,6 +165,8 @@ def _table(launches: "Sequence[Launched]", model: Model) -> Iterator[str]:
 
 
 def _rows(launches: "Sequence[Launched]", model: Model) -> Iterator[tuple[str, list[str]]]:
+    from oneread.trace.counts import CACHE_KB_A_BLOCK
+
     runs = [one.run for one in launches]
     counts = [run.counts for run in runs]
     yield "", [run.kernel for run in runs]
@@ -160,7 +175,7 @@ def _rows(launches: "Sequence[Launched]", model: Model) -> Iterator[tuple[str, l
     yield "bytes after register reuse", [f"{one.after_reuse_bytes:,}" for one in counts]
     traffic = [one.dram(*model) for one in counts]
     resident, cache_kb = model
-    size = f"{48 * resident if cache_kb is None else cache_kb:g} kB"
+    size = f"{CACHE_KB_A_BLOCK * resident if cache_kb is None else cache_kb:g} kB"
     total = [f"{one.read_bytes + one.written_bytes:,}" for one in traffic]
     yield f"DRAM bytes (model, {size})", total
     yield "sectors (least possible)", [f"{c.sectors:,} ({c.ideal_sectors:,})" for c in counts]
@@ -194,12 +209,11 @@ def _by_element(runs: "Sequence[Run]") -> Iterator[tuple[str, list[str]]]:
 
 
 def _passes(run: "Run", name: str) -> str:
-    """Return how many places load the whole buffer."""
+    """Return how often places of the source load the whole buffer."""
     for buffer in run.memory:
         if buffer.name == name and buffer.space == "global":
             cells = buffer.elements * len(buffer.types)
-            passes = [one for one in run.counts.passes if one.buffer == name]
-            return str(sum(one.elements >= cells for one in passes))
+            return str(run.counts.sweeps(name, cells))
     return ""
 
 
@@ -225,7 +239,7 @@ def tally(faults: "Iterable[Fault]") -> str:
 
 
 def _faults(one: "Launched", alone: bool) -> Iterator[str]:
-    lines = one.source.text.expandtabs(4).splitlines()
+    lines = _lines(one)
     if not alone:
         yield styled(f"{one.run.kernel}:", "bold")
     for number, fault in enumerate(one.run.faults, 1):
@@ -266,9 +280,13 @@ def _watched(launches: "Sequence[Launched]") -> Iterator[str]:
 def _next_steps(
     launches: "Sequence[Launched]", opened: "Sequence[Opened]", case: "Case"
 ) -> Iterator[str]:
+    from oneread.trace.opening import ALL_ORDERS
+
     faults = [fault for one in launches for fault in one.run.faults]
     if len(opened) != 1 or opened[0].subject is None or not faults:
         return
+    if case.schedule == ALL_ORDERS:
+        case = dataclasses.replace(case, schedule="in-order")
     command = opened[0].subject.command(case)
     yield ""
     if any(fault.repair is not None for fault in faults):
@@ -302,9 +320,11 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
 
 def fix(fixed: "Fix") -> Iterator[str]:
     """Yield the repairs that helped, and what the same launches show afterwards."""
+    from oneread.source.text import split_lines
+
     if not fixed.diff:
         yield "no known repair helps"
-    yield from (_coloured(_clean(line)) for line in fixed.diff.splitlines())
+    yield from (_coloured(_clean(line.rstrip("\r\n"))) for line in split_lines(fixed.diff))
     runs = len(fixed.after)
     again = "the same launch" if runs == 1 else f"the same {runs} launches"
     before = [fault for one in fixed.before for fault in one.faults]

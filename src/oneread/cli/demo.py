@@ -15,7 +15,8 @@ HELP = """Read real logits, check the results, time them.
 The logits are those of a smoothed bigram model over the sources of Python's own standard
 library: nothing is downloaded. Results are checked against float64 and the time is
 compared with that of NumPy and, where installed, SciPy and PyTorch. At the end three CUDA
-kernels of the gallery are traced, one with its race. Takes well under a minute on two cores.
+kernels of the gallery are traced, one with its race, which a probe shrinks. Takes well
+under a minute on two cores.
 """
 
 #: Contexts that make good examples, where the draw has them.
@@ -84,7 +85,7 @@ def tell(bigram: Any) -> dict[str, Any]:
 
 
 def traced() -> list[dict[str, Any]]:
-    """Count what kernels of the gallery do, as the tracer sees it on this machine."""
+    """Count what kernels of the gallery do, as the tracer sees it; probe those that race."""
     from oneread.trace import Case, run_kernel
 
     case = Case(defines={"TILE": str(_TILE)})
@@ -96,10 +97,20 @@ def traced() -> list[dict[str, Any]]:
             "writes": run.counts.buffers["y"].stores.max,
             "barriers": run.counts.barriers,
             "error": run.result[0].max_abs,
-            "races": [str(fault) for fault in run.faults if fault.id == "race-warps"],
+            "races": [str(fault) for fault in run.having("race-warps")],
+            "probe": _probed(run.kernel) if run.having("race-warps") else None,
         }
         for run in runs
     ]
+
+
+def _probed(key: str) -> dict[str, Any]:
+    """Return how many launches a probe makes of a kernel, and the smallest that races."""
+    from oneread.trace import Subject, probe
+
+    found = probe(Subject.of_gallery(key))
+    commands = [one.command for one in found.findings if one.fault.id == "race-warps"]
+    return {"launches": found.tried, "smallest": commands[0]}
 
 
 def _examples(bigram: Any, result: Any) -> list[dict[str, Any]]:
@@ -191,8 +202,8 @@ def _show(story: dict[str, Any]) -> None:
     accuracy = story["accuracy"]
     equal = "equal" if all(accuracy["equal"].values()) else "NOT equal"
     say("Against float64, furthest in units in the last place of float32:")
-    say("  " + ", ".join(f"{name} {value:.2g}" for name, value in accuracy["ulp"].items()))
-    say(f"  columns of the top {_peers.TOP_K} and ranks of all rows: {equal}")
+    furthest = ", ".join(f"{name} {value:.2g}" for name, value in accuracy["ulp"].items())
+    say(f"  {furthest}; columns and ranks {equal}")
     say()
     _show_times(story["times"])
     kernel = story["kernel"]
@@ -225,8 +236,10 @@ def _show_traced(kernels: list[dict[str, Any]]) -> None:
             f"{one['error']:.1g}{styled(race, 'red')}"
         )
     for one in kernels:
-        for race in one["races"]:
-            say(textwrap.fill(race, 78, initial_indent="  ", subsequent_indent="  "))
+        if one["probe"] is not None:
+            found = f"{one['races'][0]}; smallest of {one['probe']['launches']} launches with it:"
+            say(textwrap.fill(found, 78, initial_indent="  ", subsequent_indent="  "))
+            say(f"  {one['probe']['smallest']}")
 
 
 def _show_times(times: list[dict[str, Any]]) -> None:

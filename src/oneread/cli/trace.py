@@ -53,6 +53,10 @@ Arg = Annotated[
 Input = Annotated[
     str, typer.Option(metavar="PATTERN|FILE", help="A pattern, or rows of numbers: .npy or text.")
 ]
+Truth = Annotated[
+    list[str] | None,
+    typer.Option(metavar="y=softmax", help="What an output should be, or none; else as named."),
+]
 Schedule = Annotated[
     str,
     typer.Option(
@@ -64,10 +68,6 @@ Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Of schedule 
 Watch = Annotated[
     list[str] | None,
     typer.Option(metavar="EXPR", help="Also follow this expression over variables."),
-]
-Truth = Annotated[
-    list[str] | None,
-    typer.Option(metavar="y=softmax", help="What an output should be, if its kernel does not say."),
 ]
 Probe = Annotated[
     bool, typer.Option("--probe", help="Try many launches; show each fault's smallest.")
@@ -127,9 +127,11 @@ def trace(
         return
     _check(asked)
     with _diagnostics():
-        worst = _answer(asked)
+        worst, stopped = _answer(asked)
     if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
         raise SystemExit(FAILURE)
+    if stopped:
+        raise fail(f"{stopped} launches were stopped by a limit: nobody knows what they would show")
 
 
 def _check(asked: SimpleNamespace) -> None:
@@ -140,13 +142,18 @@ def _check(asked: SimpleNamespace) -> None:
         raise fail(f"--fail-on {asked.fail_on}: there are {', '.join(_SEVERITIES)}")
     if (asked.probe or asked.fix) and (asked.out is not None or asked.as_json):
         raise fail("--out and --json are for runs without --probe and --fix")
+    if (asked.probe or asked.fix) and asked.schedule == "all":
+        raise fail("--schedule all is for runs without --probe and --fix")
     if asked.record is not None and asked.out is None:
         raise fail("--record needs --out: the file that the events go to")
+    if asked.out is not None and asked.out.is_dir():
+        raise fail(f"--out {asked.out}: a folder")
 
 
-def _answer(asked: SimpleNamespace) -> str | None:
-    """Do what was asked for; return the severity of the worst fault."""
+def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
+    """Do what was asked for; return the severity of the worst fault, and launches without end."""
     from oneread.trace import open_kernel
+    from oneread.trace.inputs import PATTERNS
     from oneread.trace.opening import is_file
 
     of_files = asked.kernel, asked.include or ()
@@ -156,14 +163,15 @@ def _answer(asked: SimpleNamespace) -> str | None:
         for name in asked.names
     ]
     case = _case(asked)
-    if Path(asked.input).is_file():
+    if asked.input not in PATTERNS and Path(asked.input).is_file():
         numbers = _numbers(Path(asked.input))
         case = dataclasses.replace(case, input="normal", file=asked.input)
         case = _only(opened, "--input FILE").with_rows(case, numbers)
     if asked.probe or asked.fix:
         option = "--fix" if asked.fix else "--probe"
         return _improve(_only(opened, option), case, asked.probe, asked.fix)
-    return _run(opened, case, (asked.resident_blocks, asked.cache_kb), asked.out, asked.as_json)
+    model = asked.resident_blocks, asked.cache_kb
+    return _run(opened, case, model, asked.out, asked.as_json), 0
 
 
 @contextlib.contextmanager
@@ -198,7 +206,7 @@ def _case(asked: SimpleNamespace) -> "Case":
         schedule=schedule if asked.seed is None else _seeded(schedule, asked.seed),
         watch=tuple(asked.watch or ()),
         record=_blocks(asked.record),
-        truth=_pairs("--truth", asked.truth) or None,
+        truth=_truths(asked.truth),
         limits=_limits(asked.limit),
     )
 
@@ -211,6 +219,10 @@ def _pairs(option: str, given: list[str] | None, default: str | None = None) -> 
             raise fail(f"{option} {text}: write NAME=VALUE")
         found[name] = value if equals else str(default)
     return found
+
+
+def _truths(given: list[str] | None) -> dict[str, str] | None:
+    return {} if given == ["none"] else None if given is None else _pairs("--truth", given)
 
 
 def _extent(text: str | None) -> str | tuple[str, ...] | None:
@@ -238,21 +250,27 @@ def _limits(given: list[str] | None) -> "Limits":
 
     pairs = _pairs("--limit", given)
     known = {field.name for field in dataclasses.fields(Limits)}
+    numbers: dict[str, Any] = {}
     for name, value in pairs.items():
         if name not in known:
             raise fail(f"--limit: no {name!r}; there are {', '.join(sorted(known))}")
-        if not re.fullmatch(r"\d{1,12}", value):
-            raise fail(f"--limit {name}={value}: write a whole number")
-    return Limits(**{name: int(value) for name, value in pairs.items()})
+        whole = name != "seconds"
+        if not re.fullmatch(r"\d{1,12}" if whole else r"\d{1,12}(\.\d{1,6})?", value):
+            raise fail(f"--limit {name}={value}: write a {'whole ' * whole}number")
+        numbers[name] = int(value) if whole else float(value)
+    return Limits(**numbers)
 
 
 def _numbers(path: Path) -> list[list[float]]:
     """Read rows of numbers: a .npy file, or text with one row a line."""
+    import warnings
+
     import numpy as np
 
     try:
-        table = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path)
-        found: list[list[float]] = np.atleast_2d(np.asarray(table, dtype=np.float32)).tolist()
+        with warnings.catch_warnings(action="error"):  # loadtxt warns of a file without numbers
+            table = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path)
+            found: list[list[float]] = np.atleast_2d(np.asarray(table, dtype=np.float32)).tolist()
     except (ValueError, TypeError, EOFError, UserWarning) as error:
         raise fail(f"--input {path}: {error}") from None
     if not isinstance(table, np.ndarray) or table.ndim > 2:
@@ -328,21 +346,22 @@ def _written(out: Path, text: str, launches: "list[Launched]", named: bool) -> N
         note("only the first blocks, to stay below a limit; `reduced` in the file says which")
 
 
-def _improve(opened: "Opened", case: "Case", probe: bool, fix: bool) -> str | None:
-    """Try many launches, or known repairs, or both."""
+def _improve(opened: "Opened", case: "Case", probe: bool, fix: bool) -> tuple[str | None, int]:
+    """Try many launches, or known repairs, or both; return what `_answer` does."""
     from oneread.trace import fixing, probing
 
     subject = opened.kernel()
-    cases, worst = [case], None
+    cases, worst, stopped = [case], None, 0
     if probe:
         probed = probing.probe(subject, case)
-        cases, worst = list(probed.cases), probed.worst()
+        cases, worst, stopped = list(probed.cases), probed.worst(), len(probed.stopped)
         for line in _trace_text.probe(probed, subject):
             say(line)
     if fix:
         fixed = fixing.fix(subject, cases)
         faults: list[Any] = [fault for one in fixed.before for fault in one.faults]
         worst = min((one.severity for one in faults), key=_SEVERITIES.index, default=None)
+        stopped = sum(bool(one.stopped) for one in fixed.before)
         for line in _trace_text.fix(fixed):
             say(line)
-    return worst
+    return worst, stopped

@@ -5,6 +5,7 @@ Knows lines, columns and widths; knows no token and no C.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
 from typing import Final, NamedTuple
@@ -14,6 +15,8 @@ SHOWN_COLUMNS: Final = 100
 
 #: Distance of tab stops where a tab has to be shown.
 TAB_COLUMNS: Final = 4
+
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class Position(NamedTuple):
@@ -65,6 +68,11 @@ class SourceText:
         """Return the position of an offset into the text."""
         line = bisect_right(self._starts, offset)
         return Position(self.name, line, offset - self._starts[line - 1] + 1, length)
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends, cut where `SourceText` cuts: at each newline."""
+    return _LINE.findall(text)
 
 
 def show(line: str, column: int, length: int = 1) -> str:

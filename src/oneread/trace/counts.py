@@ -5,7 +5,7 @@ Knows no machine beyond the sites and buffers that it left behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oneread.trace.machine.cache import Traffic, interleave, traffic
@@ -62,6 +62,9 @@ class LineCounts:
     ideal_sectors: int
     wavefronts: int
     ideal_wavefronts: int
+    issued_bytes: int
+    after_reuse_bytes: int
+    """Without loads that a lane repeats, as in `BufferCounts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Pass:
     first_step: int
     last_step: int
     elements: int
+    issued_bytes: int
+    after_reuse_bytes: int
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ class Counts:
     barrier_lines: dict[int, int] = field(default_factory=dict)
     """How often blocks passed the barrier of each line."""
     _blocks: Sequence[Block] = ()
+    _line_tallies: Sequence[Tally] = ()
+    _pass_tallies: Sequence[Tally] = ()
 
     @property
     def issued_bytes(self) -> int:
@@ -124,9 +131,28 @@ class Counts:
         requests = interleave([block.requests for block in self._blocks], resident_blocks)
         return traffic(requests, int(size * 1024))
 
+    def sweeps(self, buffer: str, scalars: int) -> int:
+        """Return how often a buffer of so many scalars is loaded as a whole.
+
+        Once by each place that loads all of it; and by places that load parts, such as the vectors
+        of a row and its ends, as often as their parts make the whole.
+        """
+        loaded = [one.elements for one in self.passes if one.buffer == buffer]
+        whole = sum(elements >= scalars for elements in loaded)
+        parts = sum(elements for elements in loaded if elements < scalars) // max(1, scalars)
+        return whole + min(parts, max(0, self.buffers[buffer].loads.min - whole))
+
+    def of_lines(self, traffic: Traffic) -> list[int]:
+        """Return the bytes of DRAM that each of `lines` accounts for, of what `dram` returned."""
+        return [traffic.of.get(tally, 0) for tally in self._line_tallies]
+
+    def of_passes(self, traffic: Traffic) -> list[int]:
+        """Return the bytes of DRAM that each of `passes` accounts for."""
+        return [traffic.of.get(tally, 0) for tally in self._pass_tallies]
+
 
 def gather(
-    buffers: Iterable[Buffer],
+    buffers: Collection[Buffer],
     sites: Iterable[Site],
     barriers: Iterable[BarrierSite],
     blocks: Sequence[Block],
@@ -135,8 +161,12 @@ def gather(
 ) -> Counts:
     """Return the counts of a run from what its parts have noted."""
     placed = [(site, tally) for site in sites for tally in site.tallies.values()]
-    lines = [_line(site, tally) for site, tally in placed if tally.space != "local"]
-    lines.sort(key=lambda one: (one.line, one.column, one.buffer))
+    shown = [(site, tally) for site, tally in placed if tally.space != "local"]
+    shown.sort(key=lambda one: (one[0].line, one[0].column, one[1].buffer))
+    swept = [(s, tally) for s, tally in shown if (tally.space, tally.kind) == ("global", "read")]
+    swept.sort(key=lambda one: (one[1].first_step, one[0].line))
+    scalars = {buffer.name: buffer.period // len(buffer.layout) for buffer in buffers}
+    lines = [_line(site, tally, scalars) for site, tally in shown]
     shared = [one for one in lines if one.space == "shared"]
     outer = [one for one in lines if one.space == "global"]
     passed: dict[int, int] = {}
@@ -146,7 +176,7 @@ def gather(
     return Counts(
         buffers={buffer.name: _buffer(buffer, tallies) for buffer in buffers},
         lines=lines,
-        passes=_passes(placed),
+        passes=[_pass(site, tally, scalars) for site, tally in swept],
         steps=steps,
         barriers=sum(passed.values()),
         exps=exps[0],
@@ -158,10 +188,17 @@ def gather(
         ideal_sectors=sum(one.ideal_sectors for one in outer),
         barrier_lines=passed,
         _blocks=blocks,
+        _line_tallies=[tally for _, tally in shown],
+        _pass_tallies=[tally for _, tally in swept],
     )
 
 
-def _line(site: Site, tally: Tally) -> LineCounts:
+def _after_reuse(tally: Tally, scalars: Mapping[str, int]) -> int:
+    """Return the bytes of a place without the loads that a lane repeats."""
+    return tally.size_bytes - tally.reused * scalars.get(tally.buffer, 0)
+
+
+def _line(site: Site, tally: Tally, scalars: Mapping[str, int]) -> LineCounts:
     return LineCounts(
         line=site.line,
         column=site.column,
@@ -174,6 +211,20 @@ def _line(site: Site, tally: Tally) -> LineCounts:
         ideal_sectors=tally.ideal_sectors,
         wavefronts=tally.wavefronts,
         ideal_wavefronts=tally.ideal_wavefronts,
+        issued_bytes=tally.size_bytes,
+        after_reuse_bytes=_after_reuse(tally, scalars),
+    )
+
+
+def _pass(site: Site, tally: Tally, scalars: Mapping[str, int]) -> Pass:
+    return Pass(
+        tally.buffer,
+        site.line,
+        tally.first_step,
+        tally.last_step,
+        tally.elements,
+        tally.size_bytes,
+        _after_reuse(tally, scalars),
     )
 
 
@@ -197,15 +248,6 @@ def _buffer(buffer: Buffer, tallies: Iterable[Tally]) -> BufferCounts:
         issued_bytes=issued,
         after_reuse_bytes=issued - reused * scalar,
     )
-
-
-def _passes(placed: Iterable[tuple[Site, Tally]]) -> list[Pass]:
-    found = [
-        Pass(tally.buffer, site.line, tally.first_step, tally.last_step, tally.elements)
-        for site, tally in placed
-        if tally.space == "global" and tally.kind == "read"
-    ]
-    return sorted(found, key=lambda one: (one.first_step, one.line))
 
 
 __all__ = ["BufferCounts", "Counts", "LineCounts", "Pass", "Spread", "gather"]

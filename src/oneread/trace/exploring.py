@@ -11,7 +11,7 @@ from typing import Any
 
 from oneread.trace.case import Case
 from oneread.trace.faults import Fault
-from oneread.trace.judging import close
+from oneread.trace.judging import absolute, close
 from oneread.trace.messages import FAULTS
 from oneread.trace.running import Run
 
@@ -53,16 +53,18 @@ def explore(run: Callable[[Case], Run], case: Case, orders: Sequence[str] = ORDE
     runs = [run(replace(case, schedule=order, record=False)) for order in orders]
     first = runs[0]
     for other in runs[1:]:
-        difference = _difference(first, other)
+        difference = _difference(first, other, case.vocab)
         if difference is not None:
             return Exploration(runs, _fault(first, other, *difference))
     return Exploration(runs, None)
 
 
-def _difference(first: Run, other: Run) -> tuple[str, int] | None:
+def _difference(first: Run, other: Run, vocab: int) -> tuple[str, int] | None:
+    meanings = {one.buffer: one.op for one in first.result}
     for name, values in first.outputs.items():
+        bound = absolute(meanings.get(name), vocab)
         for index, (one, two) in enumerate(zip(values, other.outputs[name], strict=True)):
-            if not close(one, two):
+            if not close(one, two, bound):
                 return name, index
     return None
 

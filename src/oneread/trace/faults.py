@@ -98,9 +98,6 @@ class Faults:
         """Keep a fault that is found once, after the run."""
         self._found[fault.id, fault.line, fault.with_line, fault.buffer] = fault
 
-    def __contains__(self, key: tuple[Any, ...]) -> bool:
-        return key in self._found
-
     def sorted(self) -> list[Fault]:
         """Return them, the worst first, then by line."""
         return sorted(self._found.values(), key=order)

@@ -9,9 +9,10 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from oneread.source.text import split_lines
 from oneread.trace.case import Case
 from oneread.trace.faults import Fault, Repair, order
-from oneread.trace.probing import Outcome, launched
+from oneread.trace.probing import Outcome, launched, must_run
 from oneread.trace.repairs import apply
 from oneread.trace.subject import Subject
 
@@ -61,6 +62,8 @@ def fix(subject: Subject, cases: Sequence[Case]) -> Fix:
         When the text cannot be read.
     UsageError
         When the first launch is not possible.
+    LimitError
+        When it meets a limit.
 
     Examples
     --------
@@ -75,8 +78,7 @@ def fix(subject: Subject, cases: Sequence[Case]) -> Fix:
     []
     """
     before = tuple(launched(subject, case) for case in cases)
-    if before[0].refused:
-        subject.launch(cases[0])  # raises: the caller asked for this launch
+    must_run(subject, before[0])
     now, after = subject, before
     mended: list[Fault] = []
     tried: set[str] = set()
@@ -93,7 +95,7 @@ def fix(subject: Subject, cases: Sequence[Case]) -> Fix:
 
 
 def _diff(old: Subject, new: Subject) -> str:
-    lines, others = (one.text.splitlines(keepends=True) for one in (old, new))
+    lines, others = (split_lines(one.text) for one in (old, new))
     names = old.called, f"{old.called} (mended)"
     return "".join(difflib.unified_diff(lines, others, *names))
 

@@ -161,5 +161,5 @@ def launch_sequence(key: str, case: Case | None = None) -> list[Launched]:
         data = {name: shared[known] for name, known in theirs.items() if known in shared}
         one = launch_kernel(launch.kernel, replace(case, data=data))
         shared |= {theirs[name]: values for name, values in one.run.outputs.items()}
-        launches.append(one._replace(name=key))
+        launches.append(one._replace(name=key, buffers=theirs))
     return launches

@@ -11,11 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from oneread.trace import truth
+from oneread.trace.errors import UsageError
 from oneread.trace.machine.floats import round32
 
 #: How far a float32 kernel may be off: relative, and absolute. Sums of 65,536 terms in any order
 #: and exponentials of differences up to 70 stay a factor of ten below.
 RELATIVE, ABSOLUTE = 2e-4, 1e-7
+
+#: Truths whose elements share 1 between them: what is absolutely small counts, too.
+_SHARES = frozenset(["softmax", "naive_softmax", "top_probabilities"])
 
 
 #: Names of what outputs should be, by the output.
@@ -38,23 +42,33 @@ class Judgement:
     first_wrong: int | None
     got: float | None = None
     want: float | None = None
+    wrong_nans: int = 0
+    """Of `wrong`, those that are NaN and should not be."""
 
 
-def close(got: float, want: float) -> bool:
-    """Say whether a float32 result is what it should be; NaN is NaN and infinities are equal."""
+def absolute(op: str | None, vocab: int) -> float:
+    """Return the absolute difference that an output of this meaning may have."""
+    return ABSOLUTE / max(1, vocab) if op in _SHARES else ABSOLUTE
+
+
+def close(got: float, want: float, absolute: float = ABSOLUTE) -> bool:
+    """Say whether a result is what it should be: integers exactly, NaN is NaN, inf is inf."""
+    if isinstance(got, int):
+        return got == want
     if want != want or got != got:
         return want != want and got != got
     if math.isinf(want) or math.isinf(got):
         return got == want
-    return abs(got - want) <= RELATIVE * abs(want) + ABSOLUTE
+    return abs(got - want) <= RELATIVE * abs(want) + absolute
 
 
-def compare(buffer: str, op: str, got: Sequence[float], want: Sequence[float]) -> Judgement:
+def compare(
+    buffer: str, op: str, got: Sequence[float], want: Sequence[float], absolute: float = ABSOLUTE
+) -> Judgement:
     """Return the judgement of one output."""
-    wrong = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not close(g, w)]
-    differences = [
-        abs(g - w) for g, w in zip(got, want, strict=True) if math.isfinite(g) and math.isfinite(w)
-    ]
+    pairs = list(zip(got, want, strict=True))
+    wrong = [i for i, (g, w) in enumerate(pairs) if not close(g, w, absolute)]
+    differences = [abs(g - w) for g, w in pairs if math.isfinite(g) and math.isfinite(w)]
     first = wrong[0] if wrong else None
     return Judgement(
         buffer,
@@ -66,6 +80,7 @@ def compare(buffer: str, op: str, got: Sequence[float], want: Sequence[float]) -
         first,
         None if first is None else got[first],
         None if first is None else want[first],
+        sum(1 for i in wrong if got[i] != got[i]),
     )
 
 
@@ -91,6 +106,8 @@ class Problem:
     def truth(self, name: str) -> list[float]:
         """Return what this name stands for, row after row."""
         if name == "multiply_add":
+            if len(self.inputs) < 3:
+                raise UsageError(f"multiply_add needs 3 inputs; there are {len(self.inputs)}")
             a, b, c = ([value for row in rows for value in row] for rows in self.inputs[:3])
             # Rounded twice, as without fma: a sum that cancels has nothing else to agree with.
             return [round32(round32(x * y) + z) for x, y, z in zip(a, b, c, strict=True)]
@@ -117,15 +134,18 @@ _ROW_OUTPUTS = {
 }
 
 
-def guess(kernel: str, exponentials: int, outputs: Sequence[Output]) -> Truths:
-    """Return what each output seems to be, by names and shapes; others are left out."""
+def guess(kernel: str, exponentials: int, inputs: int, outputs: Sequence[Output]) -> Truths:
+    """Return what each output seems to be, by names and shapes; others are left out.
+
+    A softmax has one input of logits; its backward pass has two.
+    """
     name = kernel.lower()
-    whole = "softmax" if "softmax" in name or exponentials else ""
-    if re.search(r"log_?softmax", name):
+    whole = "softmax" if inputs == 1 and ("softmax" in name or exponentials) else ""
+    if whole and re.search(r"log_?softmax", name):
         whole = "log_softmax"
     found: dict[str, str] = {}
     for output in outputs:
-        if output.shape == "rows" and output.name.lower() in _ROW_OUTPUTS:
+        if output.shape == "rows" and output.name.lower() in _ROW_OUTPUTS and inputs == 1:
             found[output.name] = _ROW_OUTPUTS[output.name.lower()]
         elif output.shape == "rows*vocab" and output.floating and whole:
             found[output.name] = whole
@@ -158,5 +178,8 @@ def judge(outputs: Sequence[Output], problem: Problem, truths: Truths) -> list[J
         if name is not None:
             want = problem.truth(name)
             if len(want) == len(output.values):
-                found.append(compare(output.name, name, output.values, want))
+                columns = len(problem.inputs[0][0]) if problem.inputs[0] else 0
+                found.append(
+                    compare(output.name, name, output.values, want, absolute(name, columns))
+                )
     return found

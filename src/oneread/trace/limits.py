@@ -35,8 +35,6 @@ class Limits(TextLimits):
     """Requests of memory."""
     recorded: int = 400_000
     """Events of a recording."""
-    depth: int = 64
-    """Calls within calls."""
     seconds: float = 60.0
     """Wall clock."""
     file_bytes: int = 64_000_000

@@ -22,6 +22,8 @@ TILES = (32, 64, 128, 48)
 VOCABS = (256, 250, 1, "tile-1")
 INPUTS = ("normal", "inf-first-tile", "all-inf", "plus-inf", "nan", "large")
 THREADS = ("same", "half", "double")
+#: Columns of a block where several share a row: as few as this make more parts than threads.
+SPANS = (4,)
 SCHEDULES = ("in-order", "reverse", "random:1", "switch:1")
 
 #: Rows of each launch: the last one ends at the end of the buffer, and 3 is no multiple of 2.
@@ -61,6 +63,8 @@ class Plan:
         defines = dict(base.defines)
         if self.macro is not None and tile != self.factors["tile"][0]:
             defines[self.macro] = str(tile)
+        if "span" in choice and choice["span"] != self.factors["span"][0]:
+            defines["SPAN"] = str(choice["span"])
         pattern = str(choice.get("input", base.input))
         # A buffer that is said to have the usual pattern follows when it is varied.
         usual = re.compile(f":{re.escape(base.input)}$")
@@ -132,7 +136,7 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
         # A block of a fixed size does not follow the tile.
         macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
     tile = None if macro is None else loaded.macros[macro]
-    factors = _factors(replace(full, k=base.k), program, tile, threads[0])
+    factors = _factors(replace(full, k=base.k), program, tile, names.get("SPAN"), threads[0])
     return Plan(base, macro, threads[0], factors, tuple(pairwise(factors)))
 
 
@@ -149,11 +153,13 @@ def _with_tile(subject: Subject, case: Case) -> Case:
 
 
 def _factors(
-    case: Case, program: Program, tile: int | None, threads: int
+    case: Case, program: Program, tile: int | None, span: int | None, threads: int
 ) -> dict[str, tuple[Value, ...]]:
     found: dict[str, tuple[Value, ...]] = {}
     if tile is not None:
         found["tile"] = _first(tile, TILES)
+    if span is not None:
+        found["span"] = _first(span, SPANS)
     if not case.data:
         if any(isinstance(one.type, Scalar) for one in program.kernel.parameters):
             found["vocab"] = _first(case.vocab, VOCABS)

@@ -93,6 +93,8 @@ def probe(subject: Subject, case: Case | None = None) -> Probe:
         When the text cannot be read.
     UsageError
         When the kernel cannot be launched as the case says.
+    LimitError
+        When the launch to start from meets a limit.
 
     Examples
     --------
@@ -130,6 +132,14 @@ def launched(subject: Subject, case: Case) -> Outcome:
     return Outcome(case, tuple(run.faults), frozenset(run.counts.barrier_lines))
 
 
+def must_run(subject: Subject, outcome: Outcome) -> None:
+    """Raise what ended a launch that the caller asked for, if something did."""
+    if outcome.refused:
+        subject.launch(outcome.case)
+    if outcome.stopped:
+        raise LimitError(outcome.stopped)
+
+
 class _Prober:
     """One probe."""
 
@@ -139,8 +149,7 @@ class _Prober:
 
     def probe(self) -> Probe:
         outcomes = [self.outcome(case) for case in self.plan.launches]
-        if outcomes[0].refused:
-            self.subject.launch(outcomes[0].case)  # raises: the caller asked for this launch
+        must_run(self.subject, outcomes[0])
         findings = list(self.notes(outcomes)) + list(self.shrunk(outcomes))
         findings.sort(key=lambda finding: order(finding.fault))
         return Probe(self.plan, tuple(outcomes), tuple(findings), len(self.known))
@@ -261,4 +270,14 @@ def _is_idle(fault: Fault, outcomes: list[Outcome]) -> bool:
     )
 
 
-__all__ = ["Finding", "Outcome", "Plan", "Probe", "Subject", "launched", "plan", "probe"]
+__all__ = [
+    "Finding",
+    "Outcome",
+    "Plan",
+    "Probe",
+    "Subject",
+    "launched",
+    "must_run",
+    "plan",
+    "probe",
+]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
+from oneread.source.text import split_lines
 from oneread.trace.faults import Fault, Repair
 from oneread.trace.machine.values import WARP
 
@@ -27,7 +29,12 @@ _HALVING = re.compile(
 
 
 def add_repairs(
-    faults: Sequence[Fault], text: str, bound: str | None, names: Mapping[str, int], threads: int
+    faults: Sequence[Fault],
+    text: str,
+    bound: str | None,
+    spanning: AbstractSet[tuple[int, int]],
+    names: Mapping[str, int],
+    threads: int,
 ) -> None:
     """Give faults the repairs that are known for them.
 
@@ -38,13 +45,16 @@ def add_repairs(
     text : str
         The source.
     bound : str or None
-        The parameter that holds the length of a row.
+        The parameter that holds the length of a row, if beyond it a read may give -inf: there is
+        no such constant for a sum, so None where nothing says what the outputs should be.
+    spanning : set
+        Line and column of the indices that count from a buffer's start and have no such bound.
     names : mapping
         Macros that are whole numbers.
     threads : int
         Of a block.
     """
-    lines = text.splitlines()
+    lines = split_lines(text)
     for fault in faults:
         if fault.id == "race-warp" and threads <= WARP and "__syncthreads" in text:
             # The block is one warp today; the other barriers of the kernel are for more.
@@ -52,7 +62,8 @@ def add_repairs(
         elif fault.id == "wrong-result":
             fault.repair = _power_of_two(fault, text, names)
         elif fault.repair is None:
-            fault.repair = _repair(fault, lines, bound)
+            inside = (fault.line, fault.column) not in spanning
+            fault.repair = _repair(fault, lines, bound if inside else None)
 
 
 def _use_syncthreads(fault: Fault) -> None:
@@ -152,7 +163,7 @@ def apply(text: str, repairs: Sequence[Repair]) -> str:
     str
         The changed source.
     """
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text)
     distinct: dict[tuple[Any, ...], Repair] = {
         (one.kind, one.line, one.column, *map(str, one.parameters.values())): one for one in repairs
     }

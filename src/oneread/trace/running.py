@@ -30,7 +30,7 @@ from oneread.trace.machine.values import FULL
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
-from oneread.trace.static import has_rows
+from oneread.trace.static import has_rows, spanning_indices
 from oneread.trace.tree import Variable
 from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
 from oneread.trace.watching import Watch, Watches
@@ -89,10 +89,10 @@ def launch(loaded: Loaded, text: str, case: Case) -> Run:
         run = _Session(loaded, text, case, find_nan=False).run()
     except RecursionError:
         raise LimitError(
-            f"the caller's stack leaves no room to run what is nested up to {case.limits.nesting} "
-            f"deep (nesting), with calls up to {case.limits.depth} deep (depth)"
+            "the caller's stack leaves no room to run calls within calls and what is nested up to "
+            f"{case.limits.nesting} deep (nesting)"
         ) from None
-    if any(one.got is not None and one.got != one.got for one in run.result):
+    if any(one.wrong_nans for one in run.result):
         again = _Session(loaded, text, replace(case, record=False), find_nan=True).run()
         run.faults.extend(again.having("nan-made"))
         run.faults.sort(key=order)
@@ -146,9 +146,7 @@ class _Session:
         result, doubts = self._judge(counts)
         after_run(self._faults, self._program, context, self._written(), counts, result, doubts)
         faults = self._faults.sorted()
-        add_repairs(
-            faults, self._text, _bound(self._arguments), self._names, math.prod(self._block)
-        )
+        self._add_repairs(faults, result)
         return Run(
             self._program.kernel.name,
             self._grid,
@@ -283,15 +281,23 @@ class _Session:
             )
             for buffer in self._written()
         ]
-        if not self._wide():
+        inputs = len(self._wide())
+        if not inputs:
             return [], []
-        truths = guess(name, counts.exps, outputs) if case.truth is None else case.truth
+        guessed = guess(name, counts.exps, inputs, outputs)
+        truths = guessed if case.truth is None else case.truth
         result: list[Judgement] = []
         doubts: list[Judgement] = []
         for one in judge(outputs, self._problem("an output"), truths):
             doubted = one.wrong and case.truth is None and is_guessed(name, one.op)
             (doubts if doubted else result).append(one)
         return result, doubts
+
+    def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
+        bound = _bound(self._arguments) if result else None
+        spanning = spanning_indices(self._program, bound) if faults and bound else frozenset()
+        threads = math.prod(self._block)
+        add_repairs(faults, self._text, bound, spanning, self._names, threads)
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""

@@ -80,6 +80,12 @@ class Launched(NamedTuple):
     source: Source
     case: Case
     run: Run
+    buffers: Mapping[str, str] | None = None
+    """What a sequence calls the buffers of each parameter; None where they have its name."""
+
+    def buffer(self, parameter: str) -> str:
+        """Return what the buffer of a parameter is called."""
+        return parameter if self.buffers is None else self.buffers[parameter]
 
 
 def run(

@@ -66,6 +66,20 @@ def has_rows(program: Program, width: str) -> bool:
     return bool(_products(program, (own, _of_thread), _closed(program, lengths, _never)))
 
 
+def spanning_indices(program: Program, width: str) -> set[tuple[int, int]]:
+    """Return line and column of each index that counts from a buffer's start, not from a row's.
+
+    Such an index is made of the block's number or of the length of a row.
+    """
+    lengths = {parameter for parameter in program.kernel.parameters if parameter.name == width}
+    wide = _closed(program, lengths, _of_block)
+    return {
+        (node.position.line, node.position.column)
+        for node in nodes(program)
+        if isinstance(node, Index) and _has(node.index, wide, _of_block)
+    }
+
+
 def _products(
     program: Program, one: tuple[set[Variable], Test], other: set[Variable]
 ) -> list[Binary]:

@@ -92,8 +92,9 @@ class Subject:
             words += ["--define", f"{macro}={text}"]
         for parameter, said in case.arguments.items():
             words += ["--arg", f"{parameter}={said}"]
-        for output, truth in (case.truth or {}).items():
-            words += ["--truth", f"{output}={truth}"]
+        if case.truth is not None:
+            told = [f"{output}={name}" for output, name in case.truth.items()] or ["none"]
+            words += [word for one in told for word in ("--truth", one)]
         for expression in case.watch:
             words += ["--watch", expression]
         for name, value in asdict(case.limits).items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any, Final
 
 from oneread import __version__
 from oneread.trace.case import Case
-from oneread.trace.counts import CACHE_KB_A_BLOCK, RESIDENT_BLOCKS, Counts
-from oneread.trace.errors import LimitError
+from oneread.trace.counts import CACHE_KB_A_BLOCK, RESIDENT_BLOCKS, Counts, LineCounts, Pass
+from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault
 from oneread.trace.limits import Limits
 from oneread.trace.pools import Pools, choose, little_endian
@@ -30,6 +31,7 @@ SCHEMA: Final = "oneread-trace/1"
 SCHEMA_FILE: Final = Path(__file__).with_name("trace.schema.json")
 
 Trace = dict[str, Any]
+Runs = Callable[[Case], Sequence[Launched]]
 
 
 def describe(
@@ -81,7 +83,7 @@ def dumps(trace: Trace) -> str:
 
 
 def record(
-    run: Callable[[Case], Sequence[Launched]],
+    run: Runs,
     case: Case,
     resident_blocks: int = RESIDENT_BLOCKS,
     cache_kb: float | None = None,
@@ -110,11 +112,14 @@ def record(
     Raises
     ------
     LimitError
-        When not even one block, or not the blocks that were named, fit.
+        When not even one block, or not the blocks that were named, fit; or when the runs that this
+        takes are longer together than one may be.
+    UsageError
+        When a block is named that there is not.
     """
-    model = resident_blocks, cache_kb
+    model, run = (resident_blocks, cache_kb), _in_time(run, case.limits.seconds)
     if not isinstance(case.record, bool):
-        return _fitting(describe(run(case), *model), case.limits)
+        return _fitting(describe(_named(run(case), case.record), *model), case.limits)
     try:
         return _fitting(describe(run(replace(case, record=True)), *model), case.limits)
     except LimitError as error:
@@ -132,6 +137,28 @@ def record(
             if kept == 1:
                 raise
             kept //= 2
+
+
+def _in_time(run: Runs, seconds: float) -> Runs:
+    """Return what makes launches and lets all of them together take so long."""
+    end = time.monotonic() + seconds
+
+    def launch(case: Case) -> Sequence[Launched]:
+        left = max(0.0, end - time.monotonic())
+        launches = run(replace(case, limits=replace(case.limits, seconds=left)))
+        # The file says what was allowed, not what was left.
+        return [one._replace(case=replace(one.case, limits=case.limits)) for one in launches]
+
+    return launch
+
+
+def _named(launches: Sequence[Launched], blocks: Iterable[int]) -> Sequence[Launched]:
+    """Check that the blocks that are to be recorded are there."""
+    most = max(math.prod(one.run.grid) for one in launches)
+    for block in blocks:
+        if block >= most:
+            raise UsageError(f"there is no block {block}: {most} run")
+    return launches
 
 
 def _room(launches: Sequence[Launched], limits: Limits) -> int:
@@ -223,12 +250,21 @@ def _counts(counts: Counts, resident_blocks: int, cache_kb: float | None) -> Tra
     )  # fmt: skip
     return {
         **{name: getattr(counts, name) for name in whole},
-        "dram_model": {**asdict(dram), "resident_blocks": resident_blocks, "cache_kb": size},
+        "dram_model": {
+            "read_bytes": dram.read_bytes,
+            "written_bytes": dram.written_bytes,
+            "resident_blocks": resident_blocks,
+            "cache_kb": size,
+        },
         "buffers": [asdict(one) for one in counts.buffers.values()],
-        "lines": [asdict(one) for one in counts.lines],
-        "passes": [asdict(one) for one in counts.passes],
+        "lines": _with_dram(counts.lines, counts.of_lines(dram)),
+        "passes": _with_dram(counts.passes, counts.of_passes(dram)),
         "barrier_lines": {str(line): times for line, times in sorted(counts.barrier_lines.items())},
     }
+
+
+def _with_dram(places: Sequence[LineCounts | Pass], sizes: Sequence[int]) -> list[Trace]:
+    return [{**asdict(one), "dram_bytes": size} for one, size in zip(places, sizes, strict=True)]
 
 
 def _fault(fault: Fault) -> Trace:

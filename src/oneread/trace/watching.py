@@ -1,10 +1,6 @@
-"""m, d and the correction factor, found in code that nobody annotated, and their values in a run.
+"""What is watched in a run: m, d, the correction factor and expressions of the user.
 
-Knows the tree; knows no machine. The rules:
-
-- m is a variable that is assigned a maximum, or a copy of one;
-- d is a variable that exponentials are added to;
-- a factor is an exponential of the difference of two variables that are both m.
+Knows the tree; knows no machine.
 """
 
 from __future__ import annotations
@@ -15,26 +11,9 @@ from typing import Any
 
 from oneread.trace.errors import UsageError
 from oneread.trace.formulas import Formula
-from oneread.trace.tree import (
-    Assign,
-    Binary,
-    BuiltinCall,
-    Conditional,
-    Convert,
-    Declare,
-    Deref,
-    Expr,
-    Index,
-    Load,
-    Member,
-    Program,
-    Update,
-    VariableRef,
-)
-from oneread.trace.walking import nodes, under
-
-_EXPONENTIALS = frozenset(["expf", "exp", "exp2f", "exp2", "__expf"])
-_MAXIMA = frozenset(["fmaxf", "fmax", "max"])
+from oneread.trace.roles import Roles, assigned
+from oneread.trace.tree import Program
+from oneread.trace.walking import nodes
 
 
 @dataclass
@@ -78,22 +57,14 @@ class Watches:
         self.expressions: dict[str, Formula] = {}
         """Those of the user, by their text."""
         self._program = program  # keeps the nodes, whose numbers are the keys
-        maxima = _maxima(program)
-        for node in nodes(program):
-            target, value = _assigned(node)
-            if target is not None and value is not None and not _in_array(node):
-                if target in maxima:
-                    self._watch(node, "m", target[1])
-                elif _adds_exponential(node, target, value):
-                    self._watch(node, "d", target[1])
-            if _is_factor(node, maxima):
-                self._watch(node, "factor", f"line {node.position.line}")
+        for node, label, name in Roles(program).found():
+            self._watch(node, label, name)
         for text in expressions:
             self._follow(text)
 
     def _follow(self, text: str) -> None:
         formula = self.expressions[text] = Formula(text)
-        targets = [(node, _assigned(node)[0]) for node in nodes(self._program)]
+        targets = [(node, assigned(node)[0]) for node in nodes(self._program)]
         named = {target[1] for _, target in targets if target is not None}
         for name in formula.names:
             if name not in named:
@@ -116,7 +87,7 @@ class Watches:
 
     def variables(self, name: str) -> list[Any]:
         """Return the nodes of the tree that give a variable of this name a value."""
-        return [node for node in nodes(self._program) if (_assigned(node)[0] or (0, ""))[1] == name]
+        return [node for node in nodes(self._program) if (assigned(node)[0] or (0, ""))[1] == name]
 
     def all(self) -> list[Watch]:
         """Return those that got a value, in order of lines."""
@@ -124,107 +95,3 @@ class Watches:
             (watch for watch in self._known.values() if watch.step),
             key=lambda watch: (watch.line, watch.label),
         )
-
-
-Target = tuple[int, str]
-
-
-def _variable(place: Any) -> Target | None:
-    """Return the variable that a place is, or is a part of."""
-    names: list[str] = []
-    while True:
-        if isinstance(place, Member):
-            names.append(place.field.name)
-            place = place.base
-        elif isinstance(place, Index | Deref):
-            place = place.pointer
-        elif isinstance(place, VariableRef):
-            name = ".".join([place.variable.name, *reversed(names)])
-            return (id(place.variable), name)
-        elif hasattr(place, "place"):
-            place = place.place
-        else:
-            return None
-
-
-def _assigned(node: Any) -> tuple[Target | None, Expr | None]:
-    if isinstance(node, Declare) and node.value is not None:
-        return (id(node.variable), node.variable.name), node.value
-    if isinstance(node, Assign | Update):
-        return _variable(node.target), node.value
-    return None, None
-
-
-def _in_array(node: Any) -> bool:
-    """Say whether what is assigned is an element: scratch of a reduction, not a running value."""
-    return not isinstance(node, Declare) and any(isinstance(n, Index) for n in under(node.target))
-
-
-def _bare(value: Any) -> Any:
-    while isinstance(value, Convert):
-        value = value.value
-    return value
-
-
-def _read(value: Any) -> Target | None:
-    """Return the variable that an expression reads, if it does nothing else."""
-    value = _bare(value)
-    if isinstance(value, Load) and isinstance(value.place, VariableRef | Member):
-        return _variable(value.place)
-    return None
-
-
-def _is_maximum(value: Any) -> bool:
-    value = _bare(value)
-    if isinstance(value, BuiltinCall):
-        return value.builtin.name in _MAXIMA and _floating(value)
-    if isinstance(value, Conditional) and isinstance(value.condition, Binary):
-        condition = value.condition
-        return condition.operator in {"<", ">", "<=", ">="} and _floating(value)
-    return False
-
-
-def _floating(value: Expr) -> bool:
-    return getattr(value.type, "kind", "") == "float"
-
-
-def _maxima(program: Program) -> set[Target]:
-    """Return the variables that hold maxima: assigned one, or copied from such a variable."""
-    pairs = [(t, v) for t, v in map(_assigned, nodes(program)) if t is not None]
-    maxima = {target for target, value in pairs if _is_maximum(value)}
-    while True:
-        copies = {t for t, v in pairs if t not in maxima and _read(v) in maxima}
-        if not copies:
-            return maxima
-        maxima |= copies
-
-
-def _contains_exponential(value: Any) -> bool:
-    return any(
-        isinstance(node, BuiltinCall) and node.builtin.name in _EXPONENTIALS
-        for node in under(value)
-    )
-
-
-def _adds_exponential(node: Any, target: Target, value: Any) -> bool:
-    if isinstance(node, Update):
-        return node.operator == "+" and _contains_exponential(value)
-    bare = _bare(value)
-    return (
-        isinstance(bare, Binary)
-        and bare.operator == "+"
-        and _contains_exponential(bare)
-        and any(_variable(n.place) == target for n in under(bare) if isinstance(n, Load))
-    )
-
-
-def _is_factor(node: Any, maxima: set[Target]) -> bool:
-    if not isinstance(node, BuiltinCall) or node.builtin.name not in _EXPONENTIALS:
-        return False
-    argument = _bare(node.arguments[0])
-    return (
-        isinstance(argument, Binary)
-        and argument.operator == "-"
-        and _read(argument.left) in maxima
-        and _read(argument.right) in maxima
-    )

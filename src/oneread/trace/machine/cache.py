@@ -6,15 +6,18 @@ request at a time.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 #: Bytes of a sector, the unit of traffic between cache and DRAM.
 SECTOR = 32
 
-#: One request of a warp: the sectors it touches, and whether it stores to them.
-Request = tuple[Sequence[int], bool]
+#: One request of a warp: the sectors it touches, whether it stores to them, and who asked.
+Request = tuple[Sequence[int], bool, Hashable]
+
+
+_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,8 @@ class Traffic:
 
     read_bytes: int
     written_bytes: int
+    of: Mapping[Hashable, int] = field(default_factory=dict, repr=False, compare=False)
+    """Both together, by who asked for a sector that had to be read, or stored to it last."""
 
 
 def interleave(blocks: Sequence[Sequence[Request]], resident: int) -> Iterator[Request]:
@@ -53,19 +58,22 @@ def traffic(requests: Iterable[Request], cache_bytes: int) -> Traffic:
     the end.
     """
     room = cache_bytes // SECTOR
-    held: OrderedDict[int, bool] = OrderedDict()
-    read = written = 0
-    for sectors, stores in requests:
+    held: OrderedDict[int, Hashable] = OrderedDict()  # who stored to a sector last, None for none
+    read: Counter[Hashable] = Counter()
+    written: Counter[Hashable] = Counter()
+    for sectors, stores, owner in requests:
         for sector in sectors:
-            changed = held.pop(sector, None)
-            if changed is None:
-                read += not stores
-                changed = False
+            last = held.pop(sector, _ABSENT)
+            if last is _ABSENT:
+                read[owner] += not stores
+                last = None
                 if len(held) >= room > 0:
-                    written += held.popitem(last=False)[1]
+                    written[held.popitem(last=False)[1]] += 1
             if room > 0:
-                held[sector] = changed or stores
+                held[sector] = owner if stores else last
             else:
-                written += stores
-    written += sum(held.values())
-    return Traffic(read * SECTOR, written * SECTOR)
+                written[owner] += stores
+    written.update(held.values())
+    del written[None]
+    of = {owner: times * SECTOR for owner, times in (read + written).items()}
+    return Traffic(read.total() * SECTOR, written.total() * SECTOR, of)

@@ -199,7 +199,7 @@ class Device:
             sectors = counting.sectors(offsets, size)
             tally.sectors += len(sectors)
             tally.ideal_sectors += counting.ideal_sectors(offsets, size)
-            access.warp.block.ask(buffer.base, sectors, access.kind != "load")
+            access.warp.block.ask(buffer.base, sectors, access.kind != "load", tally)
             _count_cells(access, lanes)
             self._note_reuse(access, tally, lanes * per)
         elif buffer.space == "shared":

@@ -11,9 +11,9 @@ from typing import Any
 from oneread.trace.machine.memory import Buffer
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Tally:
-    """What one place did to one buffer."""
+    """What one place did to one buffer; each is a key of its own."""
 
     buffer: str
     space: str

@@ -9,9 +9,9 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from oneread.trace.machine.cache import SECTOR
+from oneread.trace.machine.cache import SECTOR, Request
 from oneread.trace.machine.memory import Space
-from oneread.trace.machine.sites import BarrierSite
+from oneread.trace.machine.sites import BarrierSite, Tally
 from oneread.trace.machine.values import WARP
 
 
@@ -25,8 +25,8 @@ class Block:
         """The barrier that ended each epoch; None where warps waited at several."""
         self.acquired: dict[int, Any] = {}
         """What other blocks have published and this one has seen."""
-        self.requests: list[tuple[Sequence[int], bool]] = []
-        """Sectors of global memory asked for, in order, and whether they were stored to."""
+        self.requests: list[Request] = []
+        """Sectors of global memory asked for, in order, and by whom."""
         self.rows: frozenset[int] | None = None
         """Rows that it may touch; None for all."""
 
@@ -41,14 +41,14 @@ class Block:
         if site is not None:
             site.used = True
 
-    def ask(self, base: int, sectors: Sequence[int], stores: bool) -> None:
+    def ask(self, base: int, sectors: Sequence[int], stores: bool, tally: Tally) -> None:
         """Note a request of global memory: sectors of the buffer at `base`."""
         first = base // SECTOR
         if type(sectors) is range:
             where: Sequence[int] = range(first + sectors.start, first + sectors.stop)
         else:
             where = array("q", [first + sector for sector in sectors])
-        self.requests.append((where, stores))
+        self.requests.append((where, stores, tally))
 
 
 class Warp:
