@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from oneread.trace.counts import Counts, LineCounts
 from oneread.trace.faults import Fault, Faults, Repair
 from oneread.trace.judging import Judgement
-from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.access import Access
+from oneread.trace.machine.hazards import last_store
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.messages import FAULTS
 from oneread.trace.static import narrow_offsets
@@ -116,7 +117,7 @@ def _missing(faults: Faults, buffer: Buffer, line: int, known: bool) -> None:
 
 def _wrong(faults: Faults, buffer: Buffer, judgement: Judgement, line: int) -> None:
     assert judgement.first_wrong is not None
-    writer: Access | None = buffer.writers[judgement.first_wrong]
+    writer = last_store(buffer, judgement.first_wrong)
     faults.put(
         _fault(
             "wrong-result",

@@ -13,7 +13,7 @@ from typing import Any
 
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
-from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.access import Access
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.values import spread
 from oneread.trace.machine.warp import Warp

@@ -82,6 +82,8 @@ class Expressions:
 
     def unused(self, node: Expr) -> Value:
         """Return the closure of an expression whose value nobody uses: a place is not read."""
+        if isinstance(node, BuiltinCall) and node.builtin.kind == "atomic":
+            return self._builtincall(node, used=False)
         if not isinstance(node, Lvalue):
             return self.value(node)
         place = self.places.find(node)
@@ -360,8 +362,9 @@ class Expressions:
             return self.places.declare(variable)
         return self.places.put(place, variable)
 
-    def _builtincall(self, node: BuiltinCall) -> Value:
-        return self._builtins.call(node, [self.value(argument) for argument in node.arguments])
+    def _builtincall(self, node: BuiltinCall, used: bool = True) -> Value:
+        values = [self.value(argument) for argument in node.arguments]
+        return self._builtins.call(node, values, used)
 
 
 def keep(watch: Watch, step: int, warp: Warp, value: Any) -> None:

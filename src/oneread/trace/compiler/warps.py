@@ -79,7 +79,9 @@ class Meetings:
     def syncwarp(self, warp: Warp, place: Any, mask: Any) -> None:
         """Order what lanes did before with what they do after."""
         self._named(warp, "__syncwarp", place, mask)
-        warp.sub += 1
+        groups = set(active(mask, warp.mask))
+        for group in sorted(groups):
+            warp.syncs.append(warp.mask & group)
 
     def shuffle(
         self, warp: Warp, name: str, place: Any, mask: Any, value: Any, by: Any, width: Any

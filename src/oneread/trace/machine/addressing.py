@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.access import Access
 from oneread.trace.machine.integers import ends
 from oneread.trace.machine.memory import ORIGINS, Buffer
 from oneread.trace.machine.sites import Site

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from oneread.trace.faults import Faults
 from oneread.trace.machine import counting
+from oneread.trace.machine.access import Access
 from oneread.trace.machine.addressing import find, resolve
-from oneread.trace.machine.hazards import Access, Hazards
+from oneread.trace.machine.hazards import Hazards
 from oneread.trace.machine.memory import Buffer, Space
 from oneread.trace.machine.reporting import Reporter
 from oneread.trace.machine.sites import Site
@@ -101,9 +102,7 @@ class Device:
         for access in resolve(self, warp, site, address, shape, "atomic"):
             self._check_set(access)
             if access.buffer.space != "local":
-                if access.buffer.space == "global":
-                    self.hazards.order(access)
-                self.report.races(self.hazards.store(access, None))
+                self.report.races(self.hazards.atomic(access))
             olds, news = [], []
             for place, lane in enumerate(look(access.bits).lanes):
                 spot = (access.offsets[place if access.per else 0],)

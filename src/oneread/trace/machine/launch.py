@@ -99,6 +99,7 @@ class Launch:
             block.rows = self.owned_rows(number)
             self._run_block(block)
             done.append(block)
+        self.device.hazards.ordering.settle()
         return sorted(done, key=lambda block: block.index)
 
     def _run_block(self, block: Block) -> None:

@@ -80,7 +80,8 @@ class Buffer:
         self._patterns: dict[int, tuple[float, bytes]] = {}
         """Bits of NaN that were stored as integers or bytes, which a number would not keep."""
         self.writers: list[Any] = [None] * cells
-        self.readers: list[Any] = [None] * cells
+        self.since: list[Any] = [None] * cells
+        """Loads and atomics since the last plain store: None, one access or several."""
         self.loads: list[int] = [0] * cells if space == "global" else []
         self.stores: list[int] = [0] * cells if space == "global" else []
         self.width = 0
@@ -107,7 +108,7 @@ class Buffer:
         """Make every cell unset and untouched, for another block."""
         count = len(self.cells)
         self.valid = bytearray(count)
-        self.writers, self.readers = [None] * count, [None] * count
+        self.writers, self.since = [None] * count, [None] * count
 
     def cell(self, offset: int, code: str) -> int:
         """Return the cell of that type which begins at this byte, or -1."""
