@@ -117,7 +117,7 @@ def _missing(faults: Faults, buffer: Buffer, line: int, known: bool) -> None:
 
 def _wrong(faults: Faults, buffer: Buffer, judgement: Judgement, line: int) -> None:
     assert judgement.first_wrong is not None
-    writer = last_store(buffer, judgement.first_wrong)
+    writer = last_store(buffer, buffer.first_cell(judgement.first_wrong))
     faults.put(
         _fault(
             "wrong-result",

@@ -24,7 +24,7 @@ from oneread.trace.judging import Judgement, Output, Problem, guess, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
-from oneread.trace.machine.memory import Buffer
+from oneread.trace.machine.memory import Buffer, CellError, Finer
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
@@ -83,25 +83,37 @@ def launch(program: Program, text: str, case: Case) -> Run:
     Run
         What happened.
     """
-    run = _Session(program, text, case, find_nan=False).run()
+    run = _run(program, text, case, find_nan=False)
     if any(one.got is not None and one.got != one.got for one in run.result):
-        again = _Session(program, text, replace(case, record=False), find_nan=True).run()
+        again = _run(program, text, replace(case, record=False), find_nan=True)
         run.faults.extend(again.having("nan-made"))
         run.faults.sort(key=order)
     return run
 
 
+def _run(program: Program, text: str, case: Case, find_nan: bool) -> Run:
+    """Run once; anew with smaller cells where a buffer is used in smaller parts than declared."""
+    finer: dict[tuple[str, str], str] = {}
+    while True:
+        try:
+            return _Session(program, text, case, find_nan, finer).run()
+        except CellError as found:
+            finer[found.key] = found.code
+
+
 class _Session:
     """One run, from arguments to outcome."""
 
-    def __init__(self, program: Program, text: str, case: Case, find_nan: bool) -> None:
+    def __init__(
+        self, program: Program, text: str, case: Case, find_nan: bool, finer: Finer
+    ) -> None:
         self._program, self._text, self._case = program, text, case
         self._names = case.names(text)
         self._grid = case.grid_shape(self._names)
         self._block = case.block_shape(self._names, program)
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
-        self._device = Device(self._faults)
+        self._device = Device(self._faults, finer)
         self._arguments = bind(
             [_parameter(one) for one in program.kernel.parameters],
             case.arguments,
@@ -148,7 +160,7 @@ class _Session:
             faults,
             result,
             self._inputs,
-            {buffer.name: list(buffer.cells) for buffer in self._written()},
+            {buffer.name: buffer.numbers() for buffer in self._written()},
             self._memory(recorder),
             context.watches.all(),
             recorder.recording if recorder is not None else None,
@@ -194,7 +206,8 @@ class _Session:
         grouped = isinstance(kind, Struct) and VECTORS.get(kind.name) is kind
         count = int(argument.size) // (len(scalars) if grouped else 1)
         self._case.limits.check_elements(
-            sum(len(buffer.cells) for buffer in self._buffers.values()) + count * len(scalars)
+            sum(buffer.count * len(buffer.declared) for buffer in self._buffers.values())
+            + count * len(scalars)
         )
         values = None
         if argument.pattern is not None:
@@ -204,7 +217,7 @@ class _Session:
         space = self._device.spaces["global"]
         buffer = space.allocate(argument.name, count, scalars, kind.size, values)
         if self._in_rows(argument):
-            buffer.width = self._case.vocab
+            buffer.width = self._case.vocab * len(buffer.layout) // len(buffer.declared)
         self._buffers[argument.name] = buffer
         return buffer
 
@@ -265,9 +278,9 @@ class _Session:
         outputs = [
             Output(
                 buffer.name,
-                buffer.cells,
+                buffer.numbers(),
                 shapes[buffer.name],
-                all(code in "fd" for _, code in buffer.layout),
+                all(code in "fd" for _, code in buffer.declared),
             )
             for buffer in self._written()
         ]

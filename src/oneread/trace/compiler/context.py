@@ -109,8 +109,11 @@ class Context:
                     )
                 count = self._shared_bytes // element.size
                 self._dynamic = self._allocate(variable.name, count, element, line)
-                if element.size == 1:
-                    self.device.spaces["shared"].buffers[-1].untyped = True
+                buffer = self.device.spaces["shared"].buffers[-1]
+                buffer.untyped = element.size == 1
+                finer = self.device.finer.get(("shared", variable.name))
+                if buffer.untyped and finer is not None:
+                    buffer.retype(finer)
             return self._dynamic
         return self._allocate(variable.name, variable.type.size // element.size, element, line)
 

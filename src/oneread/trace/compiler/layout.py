@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from oneread.trace.machine.device import Shape
-from oneread.trace.machine.memory import Layout
+from oneread.trace.machine.memory import SIZES, Layout, Shape
 from oneread.trace.machine.values import choose, choose_bits
 from oneread.trace.types import Array, Pointer, Scalar, Struct, Type, Void
 
@@ -27,6 +26,9 @@ _LETTERS = {
     ("float", 8, True): "d",
 }
 
+#: Bytes that a lane can load or store at once.
+_WIDEST = 16
+
 Chooser = Callable[[int, Any, Any], Any]
 
 
@@ -42,7 +44,16 @@ def layout(kind: Type) -> Layout:
 
 def shape(kind: Type) -> Shape:
     """Return how a value of a type is loaded and stored."""
-    return Shape(kind.size, kind.align, layout(kind))
+    parts = layout(kind)
+    width = min(kind.align, _WIDEST)
+    asked = sorted({at // width * width for at, _ in parts})
+    return Shape(
+        kind.size,
+        kind.align,
+        parts,
+        min((SIZES[code] for _, code in parts), default=1),
+        tuple((at, width) for at in asked),
+    )
 
 
 def _scalars(kind: Type, at: int) -> Iterator[tuple[int, str]]:

@@ -32,7 +32,7 @@ from oneread.trace.tree import (
     Variable,
     VariableRef,
 )
-from oneread.trace.types import Struct, Type
+from oneread.trace.types import Pointer, Struct, Type
 
 if TYPE_CHECKING:
     from oneread.trace.compiler.expressions import Expressions
@@ -174,6 +174,7 @@ class Places:
         """Return the closure that loads from memory."""
         device, kind, where = self._context.device, place.type, shape(place.type)
         site, address = self._context.site(node.position, "read"), place.address
+        site.volatile = _volatile(node)
         if not isinstance(kind, Struct):
             return lambda warp: device.load(warp, site, address(warp), where)[0]
         return lambda warp: assemble(kind, iter(device.load(warp, site, address(warp), where)))
@@ -281,6 +282,16 @@ class Places:
             return buffer.cells[cell] if cell >= 0 and buffer.valid[cell] else None
 
         return memory
+
+
+def _volatile(node: Expr) -> bool:
+    """Say whether a place is volatile, by itself or by the pointer that leads there."""
+    while isinstance(node, Member):
+        node = node.base
+    if isinstance(node, VariableRef):
+        return node.variable.volatile
+    pointer = node.pointer.type if isinstance(node, Deref | Index) else None
+    return isinstance(pointer, Pointer) and pointer.volatile
 
 
 def _moved(address: Value, by: int) -> Value:

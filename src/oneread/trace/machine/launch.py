@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.device import Device
+from oneread.trace.machine.memory import Space
 from oneread.trace.machine.sites import BarrierSite
 from oneread.trace.machine.values import WARP
 from oneread.trace.machine.warp import Block, Warp
@@ -106,7 +107,10 @@ class Launch:
         for buffer in self.device.spaces["shared"].buffers:
             buffer.forget()
         threads = self.block[0] * self.block[1] * self.block[2]
-        warps = [Warp(block, index, threads) for index in range(-(-threads // WARP))]
+        warps = [
+            Warp(block, index, threads, Space("local", self.device.finer))
+            for index in range(-(-threads // WARP))
+        ]
         running = {warp.index: self.program.start(warp) for warp in warps}
         draw = Draw((self.schedule.seed or 0) * 65_537 + block.index)
         live = warps

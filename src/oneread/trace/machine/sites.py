@@ -47,7 +47,17 @@ class Site:
         ``read``, ``write`` or ``atomic``.
     """
 
-    __slots__ = ("buffer", "column", "line", "observed", "statement", "tallies", "tally", "verb")
+    __slots__ = (
+        "buffer",
+        "column",
+        "line",
+        "observed",
+        "statement",
+        "tallies",
+        "tally",
+        "verb",
+        "volatile",
+    )
 
     def __init__(self, line: int, column: int, verb: str) -> None:
         self.line, self.column, self.verb = line, column, verb
@@ -57,6 +67,8 @@ class Site:
         self.tallies: dict[tuple[str, str], Tally] = {}
         self.observed = True
         """Whether the source uses the number that was found."""
+        self.volatile = False
+        """Whether no compiler may keep in a register what was loaded here."""
         self.statement: Any = None
         """Position of the statement after which a barrier may stand."""
 

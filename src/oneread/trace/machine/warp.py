@@ -64,7 +64,7 @@ class Warp:
         "waiting",
     )
 
-    def __init__(self, block: Block, index: int, threads: int) -> None:
+    def __init__(self, block: Block, index: int, threads: int, memory: Space) -> None:
         self.block, self.index = block, index
         self.first_thread = index * WARP
         self.lanes = (1 << min(WARP, threads - self.first_thread)) - 1
@@ -89,7 +89,8 @@ class Warp:
         """Addresses loaded since the last store, barrier or round of a loop, and by which lanes."""
         self.order: dict[Any, int] = {}
         """Places that have touched memory since the last barrier, and when they did so first."""
-        self.locals = Space("local")
+        self.locals = memory
+        """Its local memory."""
         self.built: dict[Any, int] = {}
         """Addresses of the arrays in local memory, by the declaration that made them."""
         self.waiting: BarrierSite | None = None
