@@ -138,8 +138,9 @@ class Launch:
             return []
         site = waiting[0].waiting
         step = self.device.step
+        assert site is not None
         for warp in waiting[1:]:
-            if warp.waiting is not site and site is not None:
+            if warp.waiting is not site:
                 self.device.report.add(
                     "barrier-lines",
                     warp.waiting,
@@ -149,15 +150,16 @@ class Launch:
                     with_line=site.line,
                     first_warp=waiting[0].index,
                 )
-        gone = [warp for warp in warps if warp.waiting is None]
-        if gone and site is not None:
-            self.device.report.add("barrier-exited", site, gone[0], step, 0)
+        # Threads that return early count as arrived; a warp that walks past a barrier does not.
+        gone = sorted((one for one in warps if one.waiting is None), key=lambda one: not one.live)
+        if gone:
+            severity = "error" if gone[0].live else None
+            self.device.report.add("barrier-exited", site, gone[0], step, 0, severity=severity)
         block.barriers.append(site if all(w.waiting is site for w in waiting) else None)
         block.epoch += 1
         for warp in waiting:
             warp.recent.clear()
             warp.order.clear()
-        for met in {id(w.waiting): w.waiting for w in waiting}.values():
-            if met is not None:
-                met.times += 1
+        for met in {warp.waiting for warp in waiting if warp.waiting is not None}:
+            met.times += 1
         return waiting
