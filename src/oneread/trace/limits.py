@@ -21,8 +21,10 @@ class Limits:
     """Threads of a block."""
     blocks: int = 65_536
     """Blocks of a grid."""
-    shared_bytes: int = 228 * 1024
-    """Shared memory of a block: what an H100 or H200 has."""
+    shared_bytes: int = 227 * 1024
+    """Shared memory of a block: what one can have on an H100 or H200."""
+    static_shared_bytes: int = 48 * 1024
+    """That part of it which is declared with its size: more is not compiled for any GPU."""
     local_bytes: int = 64 * 1024
     """Local arrays of a warp."""
     steps: int = 200_000
@@ -31,8 +33,6 @@ class Limits:
     """Requests of memory."""
     recorded: int = 400_000
     """Events of a recording."""
-    depth: int = 64
-    """Calls within calls."""
     seconds: float = 60.0
     """Wall clock."""
     file_bytes: int = 64_000_000
@@ -61,6 +61,11 @@ class Limits:
     def check_shared(self, wanted: int, line: int) -> None:
         """Check how much shared memory a block has."""
         self._at_most(wanted, self.shared_bytes, "bytes of shared memory", "shared_bytes", line)
+
+    def check_static_shared(self, wanted: int, line: int) -> None:
+        """Check how much shared memory is declared with its size."""
+        what = "bytes of shared memory that is not extern"
+        self._at_most(wanted, self.static_shared_bytes, what, "static_shared_bytes", line)
 
     def check_local(self, wanted: int, line: int) -> None:
         """Check how much local memory a warp has."""

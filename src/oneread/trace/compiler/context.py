@@ -66,7 +66,7 @@ class Context:
         self.recorder, self.watches = recorder, watches
         self.switching, self.find_nan = switching, find_nan
         self.operators = Operators(device.report, device, find_nan)
-        self.meetings = Meetings(device.report, device)
+        self.meetings = Meetings(device.report, device, recorder)
         self.sites: list[Site] = []
         self.barriers: list[BarrierSite] = []
         self.exps = [0, 0]
@@ -75,7 +75,7 @@ class Context:
         """Slots of a warp. No function calls itself, so that each variable has its own."""
         self._slots: dict[Variable, int] = {}
         self._shared: dict[Variable, int] = {}
-        self._shared_bytes = shared_bytes
+        self._shared_bytes, self._static_bytes = shared_bytes, 0
         self._dynamic: int | None = None
         self._statements: list[Position | None] = []
 
@@ -115,6 +115,8 @@ class Context:
                 if buffer.untyped and finer is not None:
                     buffer.retype(finer)
             return self._dynamic
+        self._static_bytes += variable.type.size
+        self.limits.check_static_shared(self._static_bytes, line)
         return self._allocate(variable.name, variable.type.size // element.size, element, line)
 
     def _allocate(self, name: str, count: int, element: Any, line: int) -> int:
