@@ -205,10 +205,8 @@ class _Session:
         # A size counts numbers: a float4 is four of them. A struct of the source is one thing.
         grouped = isinstance(kind, Struct) and VECTORS.get(kind.name) is kind
         count = int(argument.size) // (len(scalars) if grouped else 1)
-        self._case.limits.check_elements(
-            sum(buffer.count * len(buffer.declared) for buffer in self._buffers.values())
-            + count * len(scalars)
-        )
+        there = sum(one.count * len(one.declared) for one in self._buffers.values())
+        self._case.limits.check_elements(there + count * len(scalars))
         values = None
         if argument.pattern is not None:
             floating = all(code in "fd" for _, code in scalars)

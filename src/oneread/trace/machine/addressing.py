@@ -39,7 +39,8 @@ def resolve(
     ):
         return _one_by_one(device, warp, site, address, shape, kind)
     offsets = _less(wanted[:1] if together else wanted, buffer.base)
-    buffer.admit(offsets, shape)
+    if shape.grain < buffer.unit or not buffer.unit or buffer.untyped:
+        buffer.admit(offsets, shape)
     access = Access(warp, site, kind, device.step, buffer, warp.mask)
     access.touch(offsets, shape.size, together)
     if buffer.width:

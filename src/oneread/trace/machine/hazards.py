@@ -7,7 +7,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,25 +44,24 @@ class Hazards:
         self.ordering = Ordering()
 
     def load(self, access: Access) -> list[Race]:
-        """Check a load and remember it."""
-        buffer, part = access.buffer, _part(access.cells)
-        races = self._after_store("RAW", access, part, None)
-        entries = _distinct(buffer.since, access.cells, part)
-        for atomic in _each(entries):
-            if atomic.kind == "atomic":
-                races += self._meet("RAW", buffer.since, atomic, access, None)
-        self._remember(access, part, entries)
-        return races
+        """Check a load against stores and atomics, and remember it."""
+        return self._beside("RAW", access, "RAW", "atomic")
 
     def atomic(self, access: Access) -> list[Race]:
-        """Check an atomic and remember it; plain accesses before it stay."""
+        """Check an atomic against stores and loads, and remember it beside them."""
         self.ordering.atomic(access)
-        buffer, part = access.buffer, _part(access.cells)
-        races = self._after_store("WAW", access, part, None)
-        entries = _distinct(buffer.since, access.cells, part)
-        for load in _each(entries):
-            if load.kind == "load":
-                races += self._meet("WAR", buffer.since, load, access, None)
+        return self._beside("WAW", access, "WAR", "load")
+
+    def _beside(self, hazard: str, access: Access, second: str, kind: str) -> list[Race]:
+        """Check against the last stores, and against accesses of one kind since."""
+        since, cells = access.buffer.since, access.cells
+        part = _part(cells)
+        races = self._after_store(hazard, access, part, None)
+        entries = _distinct(since, cells, part)
+        if entries != [None]:
+            for one in _each(entries):
+                if one.kind == kind:
+                    races += self._meet(second, since, one, access, None)
         self._remember(access, part, entries)
         return races
 
@@ -226,14 +225,15 @@ def _distinct(entries: list[Any], cells: Sequence[int], part: slice | None) -> l
     return list(dict.fromkeys(entries[part] if part else [entries[cell] for cell in cells]))
 
 
-def _each(entries: Iterable[Any]) -> Iterator[Access]:
-    """Yield the accesses that entries hold, each once."""
-    seen = set()
+def _each(entries: Iterable[Any]) -> list[Access]:
+    """Return the accesses that entries hold, each once."""
+    found: dict[Access, None] = {}
     for entry in entries:
-        for one in entry if type(entry) is tuple else (entry,):
-            if one is not None and one not in seen:
-                seen.add(one)
-                yield one
+        if type(entry) is tuple:
+            found.update(dict.fromkeys(entry))
+        elif entry is not None:
+            found[entry] = None
+    return list(found)
 
 
 def _twins(access: Access, values: Sequence[Any]) -> Iterable[Race]:
