@@ -108,17 +108,27 @@ def test_wrong_result_of_a_buffer_used_by_parts_names_its_line() -> None:
 
 
 MEMBERS = "struct %s MD { float m; float d; };\n"
-REVERSED = (
-    "__shared__ MD s[32]; MD v = {x[threadIdx.x], 1}; s[threadIdx.x] = v; __syncthreads();\n"
-    "MD w = s[31 - threadIdx.x]; y[threadIdx.x] = w.m + w.d;"
-)
 
 
 @pytest.mark.parametrize(("align", "requests"), [("", 4), ("__align__(8)", 2)])
-def test_struct_moves_in_pieces_of_its_alignment(align: str, requests: int) -> None:
-    outcome = traced(REVERSED, MEMBERS % align)
-    assert outcome.counts.shared_requests == requests
-    assert bool(outcome.having("bank-conflict")) == (align == "")
+def test_struct_in_global_memory_moves_in_pieces_of_its_alignment(
+    align: str, requests: int
+) -> None:
+    text = "__global__ void k(const MD* x, MD* y, int n) { y[threadIdx.x] = x[threadIdx.x]; }"
+    buffers = {"x": "vocab:normal", "y": "vocab:out"}
+    counts = traced(MEMBERS % align + text, arguments=buffers).counts
+    assert (counts.global_requests, counts.sectors) == (requests, 8 * requests)
+
+
+@pytest.mark.parametrize(
+    ("members", "requests", "wavefronts"), [("m, d", 1, 2), ("m, d, e", 3, 3), ("m, d, e, f", 1, 4)]
+)
+def test_struct_in_shared_memory_moves_in_pieces_of_its_size(
+    members: str, requests: int, wavefronts: int
+) -> None:
+    body = "__shared__ S s[32]; S v = {x[threadIdx.x], 1}; s[threadIdx.x] = v; y[threadIdx.x] = 1;"
+    counts = traced(body, f"struct S {{ float {members}; }};\n").counts
+    assert (counts.shared_requests, counts.wavefronts) == (requests, wavefronts)
 
 
 def test_struct_of_many_sectors_counts_each_of_them() -> None:

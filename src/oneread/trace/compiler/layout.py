@@ -45,15 +45,20 @@ def layout(kind: Type) -> Layout:
 def shape(kind: Type) -> Shape:
     """Return how a value of a type is loaded and stored."""
     parts = layout(kind)
-    width = min(kind.align, _WIDEST)
-    asked = sorted({at // width * width for at, _ in parts})
     return Shape(
         kind.size,
         kind.align,
         parts,
         min((SIZES[code] for _, code in parts), default=1),
-        tuple((at, width) for at in asked),
+        _pieces(parts, kind.align),
+        _pieces(parts, kind.size & -kind.size),
     )
+
+
+def _pieces(parts: Layout, align: int) -> tuple[tuple[int, int], ...]:
+    """Return the accesses that reach all parts, where addresses are multiples of `align`."""
+    width = max(1, min(align, _WIDEST))
+    return tuple((at, width) for at in sorted({at // width * width for at, _ in parts}))
 
 
 def _scalars(kind: Type, at: int) -> Iterator[tuple[int, str]]:

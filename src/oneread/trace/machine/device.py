@@ -180,7 +180,8 @@ class Device:
         lanes = look(access.bits).size
         per = max(1, access.per or len(access.cells))
         first = not tally.requests
-        tally.requests += len(shape.requests)
+        asked = shape.shared_requests if buffer.space == "shared" else shape.requests
+        tally.requests += len(asked)
         tally.lanes += lanes
         tally.elements += lanes * per
         tally.size_bytes += lanes * access.size
@@ -188,13 +189,13 @@ class Device:
         if first:
             tally.first_step = self.step
         if buffer.space == "global":
-            for at, size in shape.requests:
+            for at, size in asked:
                 _count_sectors(access, _moved(access.offsets, at), size)
             _count_cells(access, lanes)
             self._note_reuse(access, tally, lanes * per)
         elif buffer.space == "shared":
             numbers = look(access.bits).lanes[: len(access.offsets)]
-            for at, size in shape.requests:
+            for at, size in asked:
                 offsets = _moved(access.offsets, at)
                 tally.wavefronts += counting.wavefronts(offsets, numbers, size)
                 tally.ideal_wavefronts += counting.ideal_wavefronts(numbers, size)

@@ -39,7 +39,9 @@ class Shape(NamedTuple):
     grain: int
     """Bytes of its smallest scalar."""
     requests: tuple[tuple[int, int], ...]
-    """Byte offset and size of each access that it takes: none is larger than its alignment."""
+    """Byte offset and size of each access that it takes, none larger than its alignment."""
+    shared_requests: tuple[tuple[int, int], ...]
+    """The same in shared memory, whose arrays compilers align as they like: (m, d) is one."""
 
 
 class CellError(Exception):
