@@ -340,7 +340,6 @@ def test_bank_conflicts_follow_the_stride(stride: int, wavefronts: int) -> None:
 def test_vectors_of_shared_memory_take_a_wavefront_a_part_of_the_warp(
     words: int, wavefronts: int
 ) -> None:
-    body = f"__shared__ float{words} a[32]; a[threadIdx.x].x = 1; __syncthreads();"
     body = f"__shared__ float{words} a[32]; float{words} v = {{1, 2}}; a[threadIdx.x] = v;"
     outcome = traced(body + "y[threadIdx.x] = 0;", vocab=32)
     assert outcome.counts.wavefronts == wavefronts

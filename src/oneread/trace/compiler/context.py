@@ -43,7 +43,7 @@ class Context:
     watches : Watches
         Variables whose values are kept.
     switching : bool
-        Whether warps may take turns after every statement that touches memory.
+        Whether warps may take turns before every statement that touches memory.
     find_nan : bool
         Whether operations that make a NaN of numbers are reported.
     """
