@@ -64,6 +64,13 @@ def test_half_of_a_double_that_was_never_stored_is_uninitialised() -> None:
     assert found(traced(body % 0)) == set()
 
 
+def test_byte_that_was_first_a_bool_keeps_what_is_stored_as_a_number() -> None:
+    body = "extern __shared__ char raw[]; int t = threadIdx.x; ((bool*)raw)[t] = t & 1;\n"
+    body += "y[t] = ((bool*)raw)[t]; raw[t] = 7; y[t] += raw[t];"
+    outcome = traced(body, shared_bytes=32)
+    assert outcome.outputs["y"][:2] == [7, 8]
+
+
 PADDED = "struct P { char c; double d; };\n"
 
 

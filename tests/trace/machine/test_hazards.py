@@ -188,6 +188,14 @@ def test_warp_that_comes_last_may_read_what_other_warps_have_fenced(fence: str, 
     assert races(traced(body)) == fault
 
 
+@pytest.mark.parametrize(("fence", "fault"), [("__threadfence();", False), ("", True)])
+def test_lane_that_comes_last_may_read_what_the_others_have_fenced(fence: str, fault: bool) -> None:
+    body = "__shared__ float s[64]; __shared__ int n; int t = threadIdx.x; if (t == 0) n = 0;\n"
+    body += f"__syncthreads(); s[t] = x[t]; {fence}\nif (atomicAdd(&n, 1) == 63) {{\n"
+    body += "float v = 0; for (int i = 0; i < 64; i++) v += s[i]; y[0] = v; }"
+    assert bool(races(traced(body))) == fault
+
+
 def test_fence_for_the_block_does_not_publish_to_other_blocks() -> None:
     text = LAST.replace("BEFORE", "__syncwarp();").replace("__threadfence", "__threadfence_block")
     found = traced(text, rows=4, vocab=32, block=32, arguments=LAST_BUFFERS)

@@ -138,6 +138,7 @@ class Buffer:
         An array of bytes in dynamic shared memory is hardly ever used as bytes.
         """
         self.untyped = False
+        code = "B" if code == "?" else code  # a bool does not keep what other types store
         if not self.size % SIZES[code]:
             self.code, self.unit = code, SIZES[code]
             self.count, self.layout, self.period = self.size // self.unit, ((0, code),), self.unit

@@ -75,19 +75,19 @@ class Ordering:
 
     def atomic(self, access: Access) -> None:
         """Publish what the lanes of an atomic have fenced, and take what others published."""
-        warp = access.warp
-        looks = access.site.observed and bool(self._boards)
-        if not (warp.fences or looks):
+        warp, looks = access.warp, access.site.observed
+        if not (warp.fences or (looks and self._boards)):
             return
         owner = warp.block.index if access.buffer.space == "shared" else -1
         for cell in dict.fromkeys(access.cells):
             key = (access.buffer.base, cell, owner)
-            bits = sum(BITS[lane] for lane in access.lanes_at(cell))
-            if looks and key in self._boards:
-                _take(self._boards[key], now(warp, bits, access.step))
-            for fence in warp.fences:
-                if fence.bits & bits:
-                    self._publish(key, fence._replace(bits=fence.bits & bits))
+            for lane in access.lanes_at(cell):  # one after another: each sees those before it
+                bit = BITS[lane]
+                if looks and key in self._boards:
+                    _take(self._boards[key], now(warp, bit, access.step))
+                for fence in warp.fences:
+                    if fence.bits & bit:
+                        self._publish(key, fence._replace(bits=bit))
 
     def _publish(self, key: tuple[int, int, int], fence: Moment) -> None:
         """Hang a fence at a cell, with all that its lanes had taken before."""
