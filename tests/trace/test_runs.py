@@ -319,6 +319,7 @@ def test_members_of_float4_are_no_m() -> None:
         ("for (;;);", {}, "steps"),
         ("while (true) __syncthreads();", {}, "steps"),
         ("__shared__ float a[100000]; a[0] = 1;", {}, "shared_bytes"),
+        ("__shared__ float a[8192], b[4097]; a[0] = b[0] = 1;", {}, "static_shared_bytes"),
         ("float a[1000]; a[0] = 1; y[0] = a[0];", {}, "local_bytes"),
         ("y[0] = 1;", {"grid": 1 << 40}, "blocks"),
         ("y[0] = 1;", {"block": 2048}, "threads"),

@@ -96,7 +96,8 @@ class Faults:
 
     def put(self, fault: Fault) -> None:
         """Keep a fault that is found once, after the run."""
-        self._found[fault.id, fault.line, fault.with_line, fault.buffer] = fault
+        verb = fault.parameters.get("verb")
+        self._found[fault.id, fault.line, fault.column, fault.buffer, verb] = fault
 
     def sorted(self) -> list[Fault]:
         """Return them, the worst first, then by line."""

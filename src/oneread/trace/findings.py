@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from oneread.trace.counts import Counts, LineCounts
 from oneread.trace.faults import Fault, Faults, Repair
 from oneread.trace.judging import Judgement
-from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.access import Access
+from oneread.trace.machine.hazards import last_store
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.messages import FAULTS
 from oneread.trace.static import narrow_offsets
@@ -123,7 +124,7 @@ def _wrong(
     identifier: str, faults: Faults, buffer: Buffer, judgement: Judgement, line: int
 ) -> None:
     assert judgement.first_wrong is not None
-    writer: Access | None = buffer.writers[judgement.first_wrong]
+    writer = last_store(buffer, buffer.first_cell(judgement.first_wrong))
     faults.put(
         _fault(
             identifier,

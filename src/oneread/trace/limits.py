@@ -25,8 +25,10 @@ class Limits(TextLimits):
     """Threads of a block."""
     blocks: int = 65_536
     """Blocks of a grid."""
-    shared_bytes: int = 228 * 1024
-    """Shared memory of a block: what an H100 or H200 has."""
+    shared_bytes: int = 227 * 1024
+    """Shared memory of a block: what one can have on an H100 or H200."""
+    static_shared_bytes: int = 48 * 1024
+    """That part of it which is declared with its size: more is not compiled for any GPU."""
     local_bytes: int = 64 * 1024
     """Local arrays of a warp."""
     steps: int = 200_000
@@ -63,6 +65,11 @@ class Limits(TextLimits):
     def check_shared(self, wanted: int, line: int) -> None:
         """Check how much shared memory a block has."""
         self._at_most(wanted, self.shared_bytes, "bytes of shared memory", "shared_bytes", line)
+
+    def check_static_shared(self, wanted: int, line: int) -> None:
+        """Check how much shared memory is declared with its size."""
+        what = "bytes of shared memory that is not extern"
+        self._at_most(wanted, self.static_shared_bytes, what, "static_shared_bytes", line)
 
     def check_local(self, wanted: int, line: int) -> None:
         """Check how much local memory a warp has."""

@@ -257,6 +257,17 @@ FAULTS: Final[dict[str, FaultText]] = {
         "value taken from an inactive lane",
         "{name} in line {line}: lane {lane} takes the value of lane {source}, which is not there",
     ),
+    "shuffle-unnamed": FaultText(
+        "error",
+        "value taken from a lane outside the mask",
+        "{name} in line {line}: lane {lane} takes the value of lane {source}, which its mask "
+        "{mask} does not name",
+    ),
+    "shuffle-width": FaultText(
+        "error",
+        "shuffle of a bad width",
+        "{name} in line {line} has width {width}; it is a power of two up to 32",
+    ),
     "out-of-bounds": FaultText(
         "error",
         "access out of bounds",

@@ -13,7 +13,7 @@ from typing import Any
 
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
-from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.access import Access
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.values import spread
 from oneread.trace.machine.warp import Warp
@@ -146,10 +146,8 @@ class Recorder:
         )
 
     def register(self, warp: Warp, name: str, value: Any, old: Any) -> None:
-        """Note that a variable has a new value in the active lanes; structs are left out."""
+        """Note that a variable, or a member of one, has a new value in the active lanes."""
         if self._blocks is not None and warp.block.index not in self._blocks:
-            return
-        if type(value) is list:
             return
         after = spread(value) if _many(value) else (value,)
         before: Sequence[Any] | None = None
@@ -160,8 +158,17 @@ class Recorder:
         thing = (name, "register")
         self._event(OPERATIONS.index("register"), thing, 0, 1, len(after), after, before)
 
+    def shuffle(
+        self, warp: Warp, name: str, sources: Sequence[int], value: Any, given: Any
+    ) -> None:
+        """Note the lane that each lane takes its value from, what it gets and what it gave."""
+        if self._blocks is None or warp.block.index in self._blocks:
+            at = self.recording.pools.put(sources, INTEGERS)
+            kind = OPERATIONS.index("shuffle")
+            self._event(kind, (name, ""), at, None, len(sources), spread(value), spread(given))
+
     def mark(self, warp: Warp, operation: str, name: str) -> None:
-        """Note a barrier, a shuffle or a branch."""
+        """Note a barrier or a branch."""
         if self._blocks is None or warp.block.index in self._blocks:
             self._event(OPERATIONS.index(operation), (name, ""), 0, 1, 0, (), None)
 

@@ -25,7 +25,7 @@ from oneread.trace.judging import Judgement, Output, Problem, guess, is_guessed,
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
-from oneread.trace.machine.memory import Buffer
+from oneread.trace.machine.memory import Buffer, CellError, Finer
 from oneread.trace.machine.values import FULL
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
@@ -86,30 +86,40 @@ def launch(loaded: Loaded, text: str, case: Case) -> Run:
         What happened.
     """
     try:
-        run = _Session(loaded, text, case, find_nan=False).run()
+        run = _run(loaded, text, case, find_nan=False)
     except RecursionError:
         raise LimitError(
             "the caller's stack leaves no room to run calls within calls and what is nested up to "
             f"{case.limits.nesting} deep (nesting)"
         ) from None
     if any(one.wrong_nans for one in run.result):
-        again = _Session(loaded, text, replace(case, record=False), find_nan=True).run()
+        again = _run(loaded, text, replace(case, record=False), find_nan=True)
         run.faults.extend(again.having("nan-made"))
         run.faults.sort(key=order)
     return run
 
 
+def _run(loaded: Loaded, text: str, case: Case, find_nan: bool) -> Run:
+    """Run once; anew with smaller cells where a buffer is used in smaller parts than declared."""
+    finer: dict[tuple[str, str], str] = {}
+    while True:
+        try:
+            return _Session(loaded, text, case, find_nan, finer).run()
+        except CellError as found:
+            finer[found.key] = found.code
+
+
 class _Session:
     """One run, from arguments to outcome."""
 
-    def __init__(self, loaded: Loaded, text: str, case: Case, find_nan: bool) -> None:
+    def __init__(self, loaded: Loaded, text: str, case: Case, find_nan: bool, finer: Finer) -> None:
         self._program, self._text, self._case = loaded.program, text, case
         self._names = case.names(loaded)
         self._grid = case.grid_shape(self._names)
         self._block = case.block_shape(self._names, loaded.program)
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
-        self._device = Device(self._faults)
+        self._device = Device(self._faults, finer)
         self._arguments = bind(
             [_parameter(one) for one in loaded.program.kernel.parameters],
             case.arguments,
@@ -157,7 +167,7 @@ class _Session:
             faults,
             result,
             self._inputs,
-            {buffer.name: list(buffer.cells) for buffer in self._written()},
+            {buffer.name: buffer.numbers() for buffer in self._written()},
             self._memory(recorder),
             context.watches.all(),
             recorder.recording if recorder is not None else None,
@@ -201,9 +211,8 @@ class _Session:
         # A size counts numbers: a float4 is four of them. A struct of the source is one thing.
         grouped = isinstance(kind, Struct) and VECTORS.get(kind.name) is kind
         count = int(argument.size) // (len(scalars) if grouped else 1)
-        self._case.limits.check_elements(
-            sum(len(buffer.cells) for buffer in self._buffers.values()) + count * len(scalars)
-        )
+        there = sum(one.count * len(one.declared) for one in self._buffers.values())
+        self._case.limits.check_elements(there + count * len(scalars))
         values = None
         if argument.pattern is not None:
             floating = all(code in "fd" for _, code in scalars)
@@ -212,7 +221,7 @@ class _Session:
         space = self._device.spaces["global"]
         buffer = space.allocate(argument.name, count, scalars, kind.size, values)
         if self._in_rows(argument):
-            buffer.width = self._case.vocab
+            buffer.width = self._case.vocab * len(buffer.layout) // len(buffer.declared)
         self._buffers[argument.name] = buffer
         return buffer
 
@@ -275,9 +284,9 @@ class _Session:
         outputs = [
             Output(
                 buffer.name,
-                buffer.cells,
+                buffer.numbers(),
                 shapes[buffer.name],
-                all(code in "fd" for _, code in buffer.layout),
+                all(code in "fd" for _, code in buffer.declared),
             )
             for buffer in self._written()
         ]

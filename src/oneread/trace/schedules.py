@@ -21,13 +21,13 @@ KNOWN = ("in-order", "reverse", "random:SEED", "switch", "switch:SEED")
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """An order: of warps between barriers, or of every access."""
+    """An order: of warps between barriers, or of every statement."""
 
     name: str
     reverse: bool = False
     seed: int | None = None
     switching: bool = False
-    """Whether another warp may go on after every statement that touches memory."""
+    """Whether another warp may go on before every statement that touches memory."""
 
     @classmethod
     def parse(cls, text: str) -> Schedule:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from oneread import __version__
 from oneread.trace.case import Case
+from oneread.trace.compiler.layout import leaves
 from oneread.trace.counts import CACHE_KB_A_BLOCK, RESIDENT_BLOCKS, Counts, LineCounts, Pass
 from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault
@@ -24,6 +25,7 @@ from oneread.trace.pools import Pools, choose, little_endian
 from oneread.trace.recording import OPERATIONS, Memory, Recording
 from oneread.trace.running import Run
 from oneread.trace.sources import Launched
+from oneread.trace.tree import Storage
 
 #: Name and version of the format.
 SCHEMA: Final = "oneread-trace/1"
@@ -184,9 +186,11 @@ def _run(launched: Launched, resident_blocks: int, cache_kb: float | None) -> Tr
     source, case, run = launched.source, launched.case, launched.run
     pools = Pools() if run.recording is None else run.recording.pools
     types = {
-        variable.name: str(variable.type)
+        variable.name + leaf.name: str(leaf.type)
         for function in source.loaded.program.functions
         for variable in function.variables
+        if variable.storage is Storage.REGISTER
+        for leaf in leaves(variable.type)
     }
     buffers = [_buffer(one, run, pools) for one in run.memory]
     recording = None if run.recording is None else _recording(run.recording, types)

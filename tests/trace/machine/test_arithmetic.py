@@ -74,6 +74,11 @@ def test_fmaf_rounds_once(a: float, b: float, c: float) -> None:
     assert abs(Decimal(got) - value) == min(abs(Decimal(float(v)) - value) for v in [near, *around])
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_fma_of_doubles_that_is_too_large_is_infinite(sign: int) -> None:
+    assert floats.fused64(sign * 1e308, 10.0, 1.0) == sign * math.inf
+
+
 @pytest.mark.parametrize("name", ["exp", "exp2", "log", "log2", "log1p", "rsqrt", "tanh", "expm1"])
 @given(x=lanes32)
 def test_functions_are_correctly_rounded(name: str, x: tuple[float, ...]) -> None:

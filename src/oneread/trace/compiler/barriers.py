@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oneread.trace.compiler.waiting import Waiting
+from oneread.trace.compiler.layout import zero
+from oneread.trace.compiler.waiting import Code, Waiting
 from oneread.trace.errors import UsageError
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     BuiltinCall,
     Call,
+    Comma,
     Conditional,
     Deref,
     Expr,
@@ -30,17 +32,11 @@ if TYPE_CHECKING:
     from oneread.trace.compiler.expressions import Expressions
 
 
-def touches_memory(node: Node) -> bool:
-    """Say whether an expression may touch memory that other threads see."""
-    return any(
-        isinstance(one, Deref | Index)
-        or (isinstance(one, BuiltinCall) and one.builtin.kind == "atomic")
-        or (
-            isinstance(one, VariableRef)
-            and one.variable.storage in {Storage.SHARED, Storage.EXTERN_SHARED}
-        )
-        for one in under(node)
-    )
+def _later(node: Node) -> tuple[Expr, ...]:
+    """Return the parts that run after others, or not at all: no call can be moved before them."""
+    if isinstance(node, Logical | Comma):
+        return (node.right,)
+    return (node.then, node.otherwise) if isinstance(node, Conditional) else ()
 
 
 class Hoister:
@@ -50,12 +46,40 @@ class Hoister:
     ----------
     expressions : Expressions
         Of the kernel.
-    bodies : dict
-        Code of the functions that wait, callees before callers.
     """
 
-    def __init__(self, expressions: Expressions, bodies: dict[Function, Waiting]) -> None:
-        self._expressions, self._bodies = expressions, bodies
+    def __init__(self, expressions: Expressions) -> None:
+        self._expressions = expressions
+        self._bodies: dict[Function, Waiting] = {}
+        self._touching: set[Function] = set()
+
+    def add(self, function: Function, code: Code) -> None:
+        """Take in a compiled function; callees come before their callers."""
+        bodies = self._bodies if code.waits else self._expressions.bodies
+        bodies[function] = code.run
+        if self.touches_memory(function.body):
+            self._touching.add(function)
+
+    def reaches_barrier(self, function: Function) -> bool:
+        """Say whether a function has a barrier, or calls one that has."""
+        return any(
+            (isinstance(one, BuiltinCall) and one.builtin.kind == "barrier")
+            or (isinstance(one, Call) and one.function in self._bodies)
+            for one in under(function.body)
+        )
+
+    def touches_memory(self, node: Node) -> bool:
+        """Say whether this may touch memory that other threads see."""
+        return any(
+            isinstance(one, Deref | Index)
+            or (isinstance(one, BuiltinCall) and one.builtin.kind == "atomic")
+            or (isinstance(one, Call) and one.function in self._touching)
+            or (
+                isinstance(one, VariableRef)
+                and one.variable.storage in {Storage.SHARED, Storage.EXTERN_SHARED}
+            )
+            for one in under(node)
+        )
 
     def before(self, parts: Sequence[Expr]) -> list[Waiting]:
         """Return what has to run before these expressions are evaluated, in order."""
@@ -68,28 +92,33 @@ class Hoister:
             yield from self._calls(child)
         if isinstance(node, Call) and node.function in self._bodies:
             yield node
-        if isinstance(node, Logical | Conditional):
-            optional = (node.right,) if isinstance(node, Logical) else (node.then, node.otherwise)
-            for call in (one for part in optional for one in self._calls(part)):
-                raise UsageError(
-                    f"line {call.position.line}: {call.function.name} reaches a barrier, so it "
-                    "cannot be called in &&, || or ?:; call it in a statement before"
-                )
+        for call in (one for part in _later(node) for one in self._calls(part)):
+            raise UsageError(
+                f"line {call.position.line}: {call.function.name} reaches a barrier, so it "
+                "cannot be called in &&, || or ?:, nor behind a comma; call it in a statement "
+                "before"
+            )
 
     def _call(self, node: Call) -> Waiting:
         bind, end = self._expressions.bind(node), self._expressions.context.end(node.function)
         body = self._bodies[node.function]
-        slot = self._expressions.context.extra_slot()
+        context, position = self._expressions.context, node.position
+        slot = context.extra_slot()
+        # Another warp may go on in the body: what the arguments did is a step before.
+        steps = context.switching and any(map(self.touches_memory, node.arguments))
         self._expressions.stored[id(node)] = slot
+        empty = zero(node.function.return_type)
 
         def run(warp: Warp) -> Generator[Any, None, None]:
             bind(warp)
+            if steps:
+                context.clock.tick(warp, position.line, position.column)
             mask, returned, result = warp.mask, warp.returned, warp.result
             continued = warp.continued
             warp.returned, warp.result = 0, None
             yield from body(warp)
             end(warp)
-            warp.registers[slot] = warp.result
+            warp.registers[slot] = empty if warp.result is None else warp.result
             warp.mask, warp.returned, warp.result = mask, returned, result
             warp.continued = continued
 

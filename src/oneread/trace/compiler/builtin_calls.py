@@ -13,6 +13,7 @@ from oneread.trace.compiler.functions import EXPONENTIALS, function_of
 from oneread.trace.compiler.layout import shape
 from oneread.trace.compiler.warps import atomic_update
 from oneread.trace.errors import UsageError
+from oneread.trace.machine.ordering import fence
 from oneread.trace.machine.values import look
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import BuiltinCall
@@ -33,8 +34,10 @@ class Builtins:
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    def call(self, node: BuiltinCall, values: list[Value]) -> Value:
+    def call(self, node: BuiltinCall, values: list[Value], used: bool = True) -> Value:
         """Return the closure of a call, from those of its arguments."""
+        if node.builtin.kind == "atomic":
+            return self._atomic(node, values, used)
         make: Callable[[BuiltinCall, list[Value]], Value]
         make = getattr(self, "_of_" + node.builtin.kind)
         return make(node, values)
@@ -85,8 +88,7 @@ class Builtins:
         device, wide = self.context.device, node.builtin.name != "__threadfence_block"
 
         def evaluate(warp: Warp) -> int:
-            if wide:
-                warp.fence = (warp.block.epoch, device.step)
+            fence(warp, device.step, wide)
             return 0
 
         return evaluate
@@ -115,10 +117,11 @@ class Builtins:
         assert isinstance(kind, Scalar)
         return lambda warp: meetings.combine(warp, name, place, mask(warp), value(warp), kind)
 
-    def _of_atomic(self, node: BuiltinCall, values: list[Value]) -> Value:
+    def _atomic(self, node: BuiltinCall, values: list[Value], used: bool) -> Value:
         device, name, kind = self.context.device, node.builtin.name, node.type
         assert isinstance(kind, Scalar)
         site, where = self.context.site(node.position, "atomic"), shape(kind)
+        site.observed = used
         address, *operands = values
 
         def evaluate(warp: Warp) -> Any:

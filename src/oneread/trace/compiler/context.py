@@ -45,7 +45,7 @@ class Context:
     watches : Watches
         Variables whose values are kept.
     switching : bool
-        Whether warps may take turns after every statement that touches memory.
+        Whether warps may take turns before every statement that touches memory.
     find_nan : bool
         Whether operations that make a NaN of numbers are reported.
     """
@@ -68,7 +68,7 @@ class Context:
         self.recorder, self.watches = recorder, watches
         self.switching, self.find_nan = switching, find_nan
         self.operators = Operators(device.report, device, find_nan)
-        self.meetings = Meetings(device.report, device)
+        self.meetings = Meetings(device.report, device, recorder)
         self.sites: list[Site] = []
         self.barriers: list[BarrierSite] = []
         self.exps = [0, 0]
@@ -77,7 +77,7 @@ class Context:
         """Slots of a warp. No function calls itself, so that each variable has its own."""
         self._slots: dict[Variable, int] = {}
         self._shared: dict[Variable, int] = {}
-        self._shared_bytes = shared_bytes
+        self._shared_bytes, self._static_bytes = shared_bytes, 0
         self._dynamic: int | None = None
         self._statements: list[Position | None] = []
 
@@ -111,9 +111,14 @@ class Context:
                     )
                 count = self._shared_bytes // element.size
                 self._dynamic = self._allocate(variable.name, count, element, line)
-                if element.size == 1:
-                    self.device.spaces["shared"].buffers[-1].untyped = True
+                buffer = self.device.spaces["shared"].buffers[-1]
+                buffer.untyped = element.size == 1
+                finer = self.device.finer.get(("shared", variable.name))
+                if buffer.untyped and finer is not None:
+                    buffer.retype(finer)
             return self._dynamic
+        self._static_bytes += variable.type.size
+        self.limits.check_static_shared(self._static_bytes, line)
         return self._allocate(variable.name, variable.type.size // element.size, element, line)
 
     def _allocate(self, name: str, count: int, element: Any, line: int) -> int:

@@ -13,8 +13,9 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.layout import chooser, zero
 from oneread.trace.compiler.operators import convert
 from oneread.trace.compiler.places import Memory, Places, Register
+from oneread.trace.compiler.watchers import Watchers
 from oneread.trace.machine import integers
-from oneread.trace.machine.values import FULL, WARP, look, spread
+from oneread.trace.machine.values import FULL, WARP
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     AddressOf,
@@ -42,7 +43,6 @@ from oneread.trace.tree import (
     Update,
 )
 from oneread.trace.types import Array, Pointer, Scalar, Struct, Void
-from oneread.trace.watching import Watch
 
 Value = Callable[[Warp], Any]
 Body = Callable[[Warp], Any]
@@ -61,6 +61,7 @@ class Expressions:
         self.context = context
         self._builtins = Builtins(context)
         self.places = Places(self)
+        self.watchers = Watchers(context, self.places)
         self.bodies: dict[Function, Body] = {}
         """Device functions that reach no barrier; callees come before their callers."""
         self.stored: dict[int, int] = {}
@@ -70,7 +71,7 @@ class Expressions:
         """Return the closure of an expression's value."""
         make: Callable[[Any], Value] = getattr(self, "_" + type(node).__name__.lower())
         closure = make(node)
-        note = self.watcher(node)
+        note = self.watchers.of(node)
         if note is None:
             return closure
 
@@ -83,43 +84,12 @@ class Expressions:
 
     def unused(self, node: Expr) -> Value:
         """Return the closure of an expression whose value nobody uses: a place is not read."""
+        if isinstance(node, BuiltinCall) and node.builtin.kind == "atomic":
+            return self._builtincall(node, used=False)
         if not isinstance(node, Lvalue):
             return self.value(node)
         place = self.places.find(node)
         return place.address if isinstance(place, Memory) else lambda _: None
-
-    def watcher(self, node: Any) -> Callable[[Warp, Any], None] | None:
-        """Return what notes the value that a node gives, None where nobody watches it."""
-        watches, device = self.context.watches.of(node), self.context.device
-        if not watches:
-            return None
-        formulas = [
-            (watch, self._formula(watch.name) if watch.label == "user" else None)
-            for watch in watches
-        ]
-
-        def note(warp: Warp, value: Any) -> None:
-            for watch, formula in formulas:
-                keep(watch, device.step, warp, value if formula is None else formula(warp))
-
-        return note
-
-    def _formula(self, text: str) -> Value:
-        """Return the closure of an expression of the user."""
-        watches = self.context.watches
-        formula = watches.expressions[text]
-        readers = {
-            name: self.places.peek([getattr(n, "target", n) for n in watches.variables(name)])
-            for name in formula.names
-        }
-
-        def evaluate(warp: Warp) -> float | None:
-            values = {name: read(warp) for name, read in readers.items()}
-            if any(value is None for value in values.values()):
-                return None
-            return formula.value(values)
-
-        return evaluate
 
     # ---- what is there
 
@@ -278,6 +248,18 @@ class Expressions:
         return evaluate
 
     def _update(self, node: Update) -> Value:
+        take, change = self._parts(node)
+        postfix = node.postfix
+
+        def evaluate(warp: Warp) -> Any:
+            old = take(warp)
+            new = change(warp)
+            return old if postfix else new
+
+        return evaluate
+
+    def _parts(self, node: Update) -> tuple[Value, Value]:
+        """Return the closure that takes the old number, and the one that stores the new one."""
         place, value = self.places.find(node.target), self.value(node.value)
         value_slot, old_slot = self.context.extra_slot(), self.context.extra_slot()
         if isinstance(place, Memory):
@@ -285,20 +267,47 @@ class Expressions:
             current = self.places.fetch(place, node.target)
         else:
             find, current = None, self.places.load(node.target)
-        put, postfix = self.places.put(place, node.target), node.postfix
+        put = self.places.put(place, node.target)
         result = self._change(node, value_slot, old_slot)
 
-        def evaluate(warp: Warp) -> Any:
+        def take(warp: Warp) -> Any:
             registers = warp.registers
             registers[value_slot] = value(warp)
             if find is not None:
                 find(warp)
             old = registers[old_slot] = current(warp)
+            return old
+
+        def change(warp: Warp) -> Any:
             new = result(warp)
             put(warp, new)
-            return old if postfix else new
+            return new
 
-        return evaluate
+        return take, change
+
+    def halves(self, node: Assign | Update) -> tuple[Value, Value]:
+        """Return an assignment whose value nobody uses, what it reads apart from what it stores."""
+        note = self.watchers.of(node)
+        if isinstance(node, Update):
+            take, change = self._parts(node)
+        else:
+            slot, value = self.context.extra_slot(), self.value(node.value)
+            put = self.places.put(self.places.find(node.target), node.target)
+
+            def take(warp: Warp) -> None:
+                warp.registers[slot] = value(warp)
+
+            def change(warp: Warp) -> Any:
+                put(warp, warp.registers[slot])
+                return warp.registers[slot]
+
+        if note is None:
+            return take, change
+
+        def noted(warp: Warp) -> None:
+            note(warp, change(warp))
+
+        return take, noted
 
     def _found_once(self, place: Memory) -> tuple[Value, Memory]:
         """Return a closure that finds the address, and the place at the address last found."""
@@ -370,20 +379,6 @@ class Expressions:
             return self.places.declare(variable)
         return self.places.put(place, variable)
 
-    def _builtincall(self, node: BuiltinCall) -> Value:
-        return self._builtins.call(node, [self.value(argument) for argument in node.arguments])
-
-
-def keep(watch: Watch, step: int, warp: Warp, value: Any) -> None:
-    """Add to a watch the value of the first lane that takes part.
-
-    Structs are left out, and what has no value yet.
-    """
-    if type(value) is list or value is None:
-        return
-    lane = look(warp.mask).first
-    watch.step.append(step)
-    watch.block.append(warp.block.index)
-    watch.warp.append(warp.index)
-    watch.lane.append(lane)
-    watch.value.append(spread(value)[lane])
+    def _builtincall(self, node: BuiltinCall, used: bool = True) -> Value:
+        values = [self.value(argument) for argument in node.arguments]
+        return self._builtins.call(node, values, used)

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from oneread.trace.compiler.barriers import Hoister
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions
 from oneread.trace.compiler.statements import Statements
-from oneread.trace.compiler.waiting import Waiting
 from oneread.trace.errors import UsageError
 from oneread.trace.machine.values import FULL
 from oneread.trace.machine.warp import Warp
@@ -45,13 +45,10 @@ class Kernel:
         }
         for variable in program.shared:
             context.shared_address(variable)
-        waiting: dict[Any, Waiting] = {}
+        hoister = Hoister(expressions)
         for function in program.functions:
-            code = Statements(context, expressions, function, waiting).code(function.body)
-            if code.waits:
-                waiting[function] = code.run
-            else:
-                expressions.bodies[function] = code.run
+            code = Statements(context, expressions, function, hoister).code(function.body)
+            hoister.add(function, code)
         self._body, self._waits = code.run, code.waits
         self._bind = [
             (expressions.parameter(parameter), argument)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from oneread.trace.machine.device import Shape
-from oneread.trace.machine.memory import Layout
-from oneread.trace.machine.values import choose, choose_bits
+from oneread.trace.machine.memory import SIZES, Layout, Shape
+from oneread.trace.machine.values import choose, choose_bits, spread
 from oneread.trace.types import Array, Pointer, Scalar, Struct, Type, Void
 
 _LETTERS = {
@@ -27,6 +26,9 @@ _LETTERS = {
     ("float", 4, True): "f",
     ("float", 8, True): "d",
 }
+
+#: Bytes that a lane can load or store at once.
+_WIDEST = 16
 
 Chooser = Callable[[int, Any, Any], Any]
 
@@ -44,7 +46,21 @@ def layout(kind: Type) -> Layout:
 
 def shape(kind: Type) -> Shape:
     """Return how a value of a type is loaded and stored."""
-    return Shape(kind.size, kind.align, layout(kind))
+    parts = layout(kind)
+    return Shape(
+        kind.size,
+        kind.align,
+        parts,
+        min((SIZES[code] for _, code in parts), default=1),
+        _pieces(parts, kind.align),
+        _pieces(parts, kind.size & -kind.size),
+    )
+
+
+def _pieces(parts: Layout, align: int) -> tuple[tuple[int, int], ...]:
+    """Return the accesses that reach all parts, where addresses are multiples of `align`."""
+    width = max(1, min(align, _WIDEST))
+    return tuple((at, width) for at in sorted({at // width * width for at, _ in parts}))
 
 
 def _scalars(kind: Type, at: int) -> Iterator[tuple[int, str]]:
@@ -56,6 +72,38 @@ def _scalars(kind: Type, at: int) -> Iterator[tuple[int, str]]:
             yield from _scalars(kind.element, at + place * kind.element.size)
     elif not isinstance(kind, Void):
         yield at, letter(kind)
+
+
+class Leaf(NamedTuple):
+    """A member of a struct that has no members itself."""
+
+    path: tuple[int, ...]
+    """Numbers of the fields and elements on the way there."""
+    name: str
+    """What is written behind the struct: ``.m``."""
+    type: Type
+
+
+def leaves(kind: Type) -> list[Leaf]:
+    """Return what a value in registers is made of; one that is no struct, of itself."""
+    if not isinstance(kind, Struct | Array):
+        return [Leaf((), "", kind)]
+    if isinstance(kind, Struct):
+        parts = [(f".{field.name}", field.type) for field in kind.fields]
+    else:
+        parts = [(f"[{place}]", kind.element) for place in range(kind.length or 0)]
+    return [
+        Leaf((number, *leaf.path), name + leaf.name, leaf.type)
+        for number, (name, part) in enumerate(parts)
+        for leaf in leaves(part)
+    ]
+
+
+def lane_value(kind: Type, value: Any, lane: int) -> Any:
+    """Return what one lane holds of a value of all lanes."""
+    if isinstance(kind, Scalar) and kind.kind == "bool":
+        return value >> lane & 1
+    return spread(value)[lane]
 
 
 def assemble(kind: Type, scalars: Iterator[Any]) -> Any:

@@ -13,7 +13,9 @@ from oneread.trace.compiler.layout import (
     assemble,
     base_element,
     chooser,
+    lane_value,
     layout,
+    leaves,
     scalars_of,
     shape,
     zero,
@@ -32,7 +34,7 @@ from oneread.trace.tree import (
     Variable,
     VariableRef,
 )
-from oneread.trace.types import Struct, Type
+from oneread.trace.types import Pointer, Struct, Type
 
 if TYPE_CHECKING:
     from oneread.trace.compiler.expressions import Expressions
@@ -68,6 +70,7 @@ class Places:
         self._context = expressions.context
         self.may_be_unset: set[Variable] = set()
         """Register variables that some statement declares without a value."""
+        self._member_slots: dict[Variable, dict[tuple[int, ...], int]] = {}
 
     def find(self, node: Expr) -> Register | Memory:
         """Return the place that an expression denotes."""
@@ -154,9 +157,12 @@ class Places:
     def _checked(self, place: Register, node: Expr) -> Value:
         slot, path, name = self._context.slot(place.variable), place.path, place.name
         position, device, empty = node.position, self._context.device, zero(place.type)
+        # A struct may be copied while some of its members are unset, but none of them read.
+        members = [] if isinstance(place.type, Struct) else self._members(place)
+        known = members[0] if members else slot
 
         def take(warp: Warp) -> Any:
-            unset = warp.mask & ~warp.known[slot]
+            unset = warp.mask & ~warp.known[known]
             if unset:
                 device.report.add(
                     "uninitialised-variable", position, warp, device.step, unset, variable=name
@@ -174,6 +180,7 @@ class Places:
         """Return the closure that loads from memory."""
         device, kind, where = self._context.device, place.type, shape(place.type)
         site, address = self._context.site(node.position, "read"), place.address
+        site.volatile = _volatile(node)
         if not isinstance(kind, Struct):
             return lambda warp: device.load(warp, site, address(warp), where)[0]
         return lambda warp: assemble(kind, iter(device.load(warp, site, address(warp), where)))
@@ -191,7 +198,7 @@ class Places:
     def _set(self, place: Register) -> Put:
         slot, pick = self._context.slot(place.variable), chooser(place.variable.type)
         path, empty = place.path, zero(place.variable.type)
-        recorder, name = self._context.recorder, place.name
+        note, members = self._note(place), self._members(place)
 
         def put(warp: Warp, value: Any) -> None:
             known = warp.known[slot]
@@ -202,20 +209,48 @@ class Places:
                 value = pick(warp.mask, value, old)
             warp.registers[slot] = value
             warp.known[slot] = known | warp.mask
-            if recorder is not None:
-                recorder.register(warp, name, _part(value, path), _part(old, path))
+            for member in members:
+                warp.known[member] |= warp.mask
+            if note is not None:
+                note(warp, _part(value, path), _part(old, path))
 
         return put
 
+    def _note(self, place: Register) -> Callable[[Warp, Any, Any], None] | None:
+        """Return what records a new value of a place: each member of a struct by itself."""
+        recorder = self._context.recorder
+        if recorder is None:
+            return None
+        members = [(leaf.path, place.name + leaf.name) for leaf in leaves(place.type)]
+
+        def note(warp: Warp, value: Any, old: Any) -> None:
+            for path, name in members:
+                before = None if old is None else _part(old, path)
+                recorder.register(warp, name, _part(value, path), before)
+
+        return note
+
+    def _members(self, place: Register) -> list[int]:
+        """Return the slots that say in which lanes each scalar of a variable is set."""
+        variable = place.variable
+        if variable not in self.may_be_unset or not isinstance(variable.type, Struct):
+            return []
+        known = self._member_slots.get(variable)
+        if known is None:
+            known = {one.path: self._context.extra_slot() for one in leaves(variable.type)}
+            self._member_slots[variable] = known
+        return [slot for path, slot in known.items() if path[: len(place.path)] == place.path]
+
     def declare(self, variable: Variable) -> Put:
         """Return the closure that gives a new register variable its first value."""
-        slot, recorder, name = self._context.slot(variable), self._context.recorder, variable.name
+        slot = self._context.slot(variable)
+        note = self._note(Register(variable, (), variable.type, variable.name))
 
         def put(warp: Warp, value: Any) -> None:
             warp.registers[slot] = value
             warp.known[slot] = warp.mask
-            if recorder is not None:
-                recorder.register(warp, name, value, None)
+            if note is not None:
+                note(warp, value, None)
 
         return put
 
@@ -223,9 +258,12 @@ class Places:
         """Return the closure that makes a variable new and unset."""
         if variable.storage is Storage.REGISTER:
             slot = self._context.slot(variable)
+            members = self._members(Register(variable, (), variable.type, variable.name))
 
             def clear(warp: Warp) -> None:
                 warp.known[slot] = 0
+                for member in members:
+                    warp.known[member] = 0
 
             return clear
         address, size = self.local(variable), variable.type.size
@@ -260,12 +298,13 @@ class Places:
         place = place or self.find(target)
         if isinstance(place, Register):
             slot, path = self._context.slot(place.variable), place.path
+            kind = place.type
 
             def register(warp: Warp) -> Any:
                 lane = look(warp.mask).first
                 if not warp.known[slot] >> lane & 1:
                     return None
-                return spread(_part(warp.registers[slot], path))[lane]
+                return lane_value(kind, _part(warp.registers[slot], path), lane)
 
             return register
         address, cells = place.address, layout(place.type)
@@ -281,6 +320,16 @@ class Places:
             return buffer.cells[cell] if cell >= 0 and buffer.valid[cell] else None
 
         return memory
+
+
+def _volatile(node: Expr) -> bool:
+    """Say whether a place is volatile, by itself or by the pointer that leads there."""
+    while isinstance(node, Member):
+        node = node.base
+    if isinstance(node, VariableRef):
+        return node.variable.volatile
+    pointer = node.pointer.type if isinstance(node, Deref | Index) else None
+    return isinstance(pointer, Pointer) and pointer.volatile
 
 
 def _moved(address: Value, by: int) -> Value:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from oneread.trace.compiler.barriers import Hoister, touches_memory
+from oneread.trace.compiler.barriers import Hoister
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions
 from oneread.trace.compiler.layout import chooser, scalars_of, shape, zero
 from oneread.trace.compiler.loops import Loop
-from oneread.trace.compiler.waiting import Code, Waiting, waiting_choice, waiting_sequence
+from oneread.trace.compiler.waiting import Code, waiting_choice, waiting_sequence
 from oneread.trace.machine import integers
 from oneread.trace.machine.launch import SWITCH
 from oneread.trace.machine.sites import BarrierSite
@@ -22,6 +22,7 @@ from oneread.trace.machine.values import look
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     ArrayValue,
+    Assign,
     Block,
     Break,
     BuiltinCall,
@@ -36,6 +37,7 @@ from oneread.trace.tree import (
     Return,
     Statement,
     Storage,
+    Update,
     Variable,
     While,
 )
@@ -56,8 +58,8 @@ class Statements:
         Of the kernel.
     function : Function
         Whose statements they are.
-    bodies : dict
-        Code of the functions that wait.
+    hoister : Hoister
+        Of the kernel.
     """
 
     def __init__(
@@ -65,11 +67,14 @@ class Statements:
         context: Context,
         expressions: Expressions,
         function: Function,
-        bodies: dict[Function, Waiting],
+        hoister: Hoister,
     ) -> None:
         self._context, self._expressions = context, expressions
-        self._function = function
-        self._hoister = Hoister(expressions, bodies)
+        self._function, self._hoister = function, hoister
+        # A function that could wait could not be called everywhere: only barriers are worth that.
+        self._switching = context.switching and (
+            function.is_kernel or hoister.reaches_barrier(function)
+        )
 
     def code(self, node: Statement) -> Code:
         """Return the closure of a statement."""
@@ -89,7 +94,7 @@ class Statements:
             clock.tick(warp, line, column)
             return value
 
-        switches = self._context.switching and any(map(touches_memory, parts))
+        switches = self._switching and any(map(self._hoister.touches_memory, parts))
         if not before and not switches:
             return Code(step)
 
@@ -109,7 +114,29 @@ class Statements:
         if isinstance(value, BuiltinCall) and value.builtin.kind == "barrier":
             return self._barrier(value)
         with self._context.within(node.position):
+            if self._switching and isinstance(value, Assign | Update):
+                read = value if isinstance(value, Update) else value.value
+                if all(map(self._hoister.touches_memory, (read, value.target))):
+                    return self._two_steps(value)
             return self._step(node, [value], lambda: self._expressions.unused(value))
+
+    def _two_steps(self, node: Assign | Update) -> Code:
+        """Return an assignment before whose store another warp may go on."""
+        clock, line, column = self._context.clock, node.position.line, node.position.column
+        before = self._hoister.before([node])
+        take, put = self._expressions.halves(node)
+
+        def wait(warp: Warp) -> Generator[Any, None, None]:
+            yield SWITCH
+            for call in before:
+                yield from call(warp)
+            take(warp)
+            clock.tick(warp, line, column)
+            yield SWITCH
+            put(warp)
+            clock.tick(warp, line, column)
+
+        return Code(wait, True)
 
     def _barrier(self, node: BuiltinCall) -> Code:
         line, column = node.position.line, node.position.column
@@ -150,7 +177,7 @@ class Statements:
             put = places.declare(node.variable)
         else:
             put = places.put(places.of_variable(node.variable), node)
-        note = self._expressions.watcher(node)
+        note = self._expressions.watchers.of(node)
 
         def run(warp: Warp) -> None:
             new = closure(warp)

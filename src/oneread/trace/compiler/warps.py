@@ -23,6 +23,7 @@ from oneread.trace.machine.values import (
     uniform,
 )
 from oneread.trace.machine.warp import Warp
+from oneread.trace.recording import Recorder
 from oneread.trace.types import Scalar
 
 
@@ -35,10 +36,12 @@ class Meetings:
         Where faults go.
     clock : object
         With `step`.
+    recorder : Recorder or None
+        Where shuffles go.
     """
 
-    def __init__(self, report: Reporter, clock: Any) -> None:
-        self._report, self._clock = report, clock
+    def __init__(self, report: Reporter, clock: Any, recorder: Recorder | None) -> None:
+        self._report, self._clock, self._recorder = report, clock, recorder
 
     def _named(self, warp: Warp, name: str, place: Any, mask: Any) -> None:
         """Check that the mask names the lanes that are here, and no others."""
@@ -79,7 +82,9 @@ class Meetings:
     def syncwarp(self, warp: Warp, place: Any, mask: Any) -> None:
         """Order what lanes did before with what they do after."""
         self._named(warp, "__syncwarp", place, mask)
-        warp.sub += 1
+        groups = set(active(mask, warp.mask))
+        for group in sorted(groups):
+            warp.syncs.append(warp.mask & group)
 
     def shuffle(
         self, warp: Warp, name: str, place: Any, mask: Any, value: Any, by: Any, width: Any
@@ -87,9 +92,27 @@ class Meetings:
         """Return each lane's value from the lane that it asks for."""
         self._named(warp, name, place, mask)
         sources = _sources(name, by, width)
+        self._check_sources(warp, name, place, mask, sources)
+        wrong = [one for one in set(active(width, warp.mask)) if one not in _WIDTHS]
+        if wrong:
+            self._report.add(
+                "shuffle-width", place, warp, self._clock.step, warp.mask, name=name, width=wrong[0]
+            )
+        got = value
+        if type(value) is tuple or type(value) is range:
+            first = sources[0]
+            alike = sources == (first,) * WARP
+            got = value[first] if alike else tuple([value[source] for source in sources])
+        if self._recorder is not None:
+            self._recorder.shuffle(warp, name, sources, got, value)
+        return got
+
+    def _check_sources(
+        self, warp: Warp, name: str, place: Any, mask: Any, sources: tuple[int, ...]
+    ) -> None:
+        """Check that lanes take values from lanes that are here and that their mask names."""
         bits = warp.mask
-        taken = bits_of(bits & BITS[source] for source in sources)
-        missing = bits & ~taken
+        missing = bits & ~bits_of(bits & BITS[source] for source in sources)
         if missing:
             lane = look(missing).first
             self._report.add(
@@ -102,12 +125,25 @@ class Meetings:
                 lane=lane,
                 source=sources[lane],
             )
-        if type(value) is not tuple and type(value) is not range:
-            return value
-        first = sources[0]
-        if sources == (first,) * WARP:
-            return value[first]
-        return tuple([value[source] for source in sources])
+        named = uniform(mask, bits)
+        if named is not None and not bits & ~named:
+            return
+        masks = spread(mask)
+        inside = bits_of(map(operator.and_, masks, [BITS[source] for source in sources]))
+        unnamed = bits & ~inside & ~missing
+        if unnamed:
+            lane = look(unnamed).first
+            self._report.add(
+                "shuffle-unnamed",
+                place,
+                warp,
+                self._clock.step,
+                unnamed,
+                name=name,
+                lane=lane,
+                source=sources[lane],
+                mask=hex(masks[lane]),
+            )
 
     def vote(self, warp: Warp, name: str, place: Any, mask: Any, value: Any) -> Any:
         """Return what the lanes say together: a mask, or whether all or any say yes."""
@@ -164,12 +200,16 @@ _SHUFFLES = {
 }
 
 
+#: Lanes of the groups that a shuffle may have.
+_WIDTHS = frozenset({1, 2, 4, 8, 16, 32})
+
+
 def _sources(name: str, by: Any, width: Any) -> tuple[int, ...]:
     """Return the lane that each lane takes its value from."""
     kind = _SHUFFLES[name]
     out = []
     for lane, (asked, groups) in enumerate(zip(spread(by), spread(width), strict=True)):
-        size = groups if groups in {1, 2, 4, 8, 16, 32} else WARP
+        size = groups if groups in _WIDTHS else WARP
         step = asked if kind == "any" else asked & (WARP - 1)
         start = lane - lane % size
         if kind == "up":

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oneread.trace.machine.hazards import Access
+from oneread.trace.machine.access import Access
 from oneread.trace.machine.integers import ends
-from oneread.trace.machine.memory import ORIGINS, Buffer
+from oneread.trace.machine.memory import ORIGINS, Buffer, Shape
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import BITS, active, look
 from oneread.trace.machine.warp import Warp
 
 if TYPE_CHECKING:
-    from oneread.trace.machine.device import Device, Shape
+    from oneread.trace.machine.device import Device
 
 
 def resolve(
@@ -38,10 +38,11 @@ def resolve(
         or (buffer.space == "local" and not _own(buffer, wanted, warp.mask, shape.size))
     ):
         return _one_by_one(device, warp, site, address, shape, kind)
-    if buffer.untyped:
-        buffer.retype(shape.parts[0][1])
+    offsets = _less(wanted[:1] if together else wanted, buffer.base)
+    if shape.grain < buffer.unit or not buffer.unit or buffer.untyped:
+        buffer.admit(offsets, shape)
     access = Access(warp, site, kind, device.step, buffer, warp.mask)
-    access.touch(_less(wanted[:1] if together else wanted, buffer.base), shape.size, together)
+    access.touch(offsets, shape.size, together)
     if buffer.width:
         device.report.stray(access)
     return [access]
@@ -141,6 +142,7 @@ def _access(
     bits: int,
     offsets: list[int],
 ) -> Access:
+    buffer.admit(offsets, shape)
     access = Access(warp, site, kind, device.step, buffer, bits)
     together = len(set(offsets)) == 1
     access.touch(offsets[:1] if together else _tidy(tuple(offsets)), shape.size, together)

@@ -7,13 +7,14 @@ unset cells are checked; requests are counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from oneread.trace.faults import Faults
 from oneread.trace.machine import counting
+from oneread.trace.machine.access import Access
 from oneread.trace.machine.addressing import find, resolve
-from oneread.trace.machine.hazards import Access, Hazards
-from oneread.trace.machine.memory import Buffer, Space
+from oneread.trace.machine.hazards import Hazards
+from oneread.trace.machine.memory import Buffer, Finer, Shape, Space
 from oneread.trace.machine.reporting import Reporter
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import (
@@ -27,16 +28,6 @@ from oneread.trace.machine.values import (
 )
 from oneread.trace.machine.warp import Warp
 
-
-class Shape(NamedTuple):
-    """How a value lies in memory."""
-
-    size: int
-    align: int
-    parts: tuple[tuple[int, str], ...]
-    """Byte offset and type of each scalar."""
-
-
 Watcher = Callable[[Access, Sequence[Any], Sequence[Any] | None], None]
 
 
@@ -47,10 +38,13 @@ class Device:
     ----------
     faults : Faults
         Where faults go.
+    finer : dict
+        As for `Space`.
     """
 
-    def __init__(self, faults: Faults) -> None:
-        self.spaces = {"global": Space("global"), "shared": Space("shared")}
+    def __init__(self, faults: Faults, finer: Finer) -> None:
+        self.finer = finer
+        self.spaces = {kind: Space(kind, finer) for kind in ("global", "shared")}
         self.hazards = Hazards()
         self.report = Reporter(faults)
         self.step = 0
@@ -101,9 +95,7 @@ class Device:
         for access in resolve(self, warp, site, address, shape, "atomic"):
             self._check_set(access)
             if access.buffer.space != "local":
-                if access.buffer.space == "global":
-                    self.hazards.order(access)
-                self.report.races(self.hazards.store(access, None))
+                self.report.races(self.hazards.atomic(access))
             olds, news = [], []
             for place, lane in enumerate(look(access.bits).lanes):
                 spot = (access.offsets[place if access.per else 0],)
@@ -112,7 +104,7 @@ class Device:
                 access.buffer.write(spot, code, (new,))
                 olds.append(old)
                 news.append(new)
-            self._count(access)
+            self._count(access, shape)
             if self.watcher is not None:
                 self.watcher(access, news, olds)
             values = choose(access.bits, scatter(olds, access.bits, olds[0]), values)
@@ -128,7 +120,7 @@ class Device:
             races = self.hazards.load(access)
             if races:
                 self.report.races(races)
-        self._count(access)
+        self._count(access, shape)
         values = []
         for at, code in shape.parts:
             got = access.buffer.read(_moved(access.offsets, at), code)
@@ -163,7 +155,7 @@ class Device:
         else:
             for cell in cells:
                 buffer.valid[cell] = 1
-        self._count(access)
+        self._count(access, shape)
         if self.watcher is not None:
             self.watcher(access, _held(access), olds)
 
@@ -178,9 +170,8 @@ class Device:
         for cell in cells:
             valid[cell] = 1  # reported; what is computed from it is not again
 
-    def _count(self, access: Access) -> None:
+    def _count(self, access: Access, shape: Shape) -> None:
         site, buffer = access.site, access.buffer
-        offsets, size = access.offsets, access.size
         self.accesses += 1
         access.warp.order.setdefault(site, self.step)
         if buffer is not site.buffer:
@@ -188,24 +179,26 @@ class Device:
         tally = site.tally
         lanes = look(access.bits).size
         per = max(1, access.per or len(access.cells))
-        tally.requests += 1
+        first = not tally.requests
+        asked = shape.shared_requests if buffer.space == "shared" else shape.requests
+        tally.requests += len(asked)
         tally.lanes += lanes
         tally.elements += lanes * per
-        tally.size_bytes += lanes * size
+        tally.size_bytes += lanes * access.size
         tally.last_step = self.step
-        if tally.requests == 1:
+        if first:
             tally.first_step = self.step
         if buffer.space == "global":
-            sectors = counting.sectors(offsets, size)
-            tally.sectors += len(sectors)
-            tally.ideal_sectors += counting.ideal_sectors(offsets, size)
-            access.warp.block.ask(buffer.base, sectors, access.kind != "load", tally)
+            for at, size in asked:
+                _count_sectors(access, _moved(access.offsets, at), size)
             _count_cells(access, lanes)
             self._note_reuse(access, tally, lanes * per)
         elif buffer.space == "shared":
-            numbers = look(access.bits).lanes[: len(offsets)]
-            tally.wavefronts += counting.wavefronts(offsets, numbers, size)
-            tally.ideal_wavefronts += counting.ideal_wavefronts(numbers, size)
+            numbers = look(access.bits).lanes[: len(access.offsets)]
+            for at, size in asked:
+                offsets = _moved(access.offsets, at)
+                tally.wavefronts += counting.wavefronts(offsets, numbers, size)
+                tally.ideal_wavefronts += counting.ideal_wavefronts(numbers, size)
             if access.kind != "load":
                 access.warp.recent.clear()
 
@@ -213,6 +206,7 @@ class Device:
         recent = access.warp.recent
         if access.kind != "load":
             recent.clear()
+        if access.kind != "load" or access.site.volatile:
             return
         offsets = access.offsets
         key = (
@@ -249,6 +243,18 @@ def _cell_by_cell(rows: Sequence[Sequence[Any]], cells: int) -> Sequence[Any]:
     if len(rows) * len(rows[0]) == cells:
         return [value for lane in zip(*rows, strict=True) for value in lane]
     return [object() for _ in range(cells)]
+
+
+def _count_sectors(access: Access, offsets: Sequence[int], size: int) -> None:
+    """Count the sectors of one request; an atomic reads what it changes."""
+    tally, block, base = access.site.tally, access.warp.block, access.buffer.base
+    sectors = counting.sectors(offsets, size)
+    tally.sectors += len(sectors)
+    tally.ideal_sectors += counting.ideal_sectors(offsets, size)
+    if access.kind != "store":
+        block.ask(base, sectors, False, tally)
+    if access.kind != "load":
+        block.ask(base, sectors, True, tally)
 
 
 def _count_cells(access: Access, lanes: int) -> None:

@@ -77,7 +77,7 @@ def float32_binary(op: Callable[[float, float], float]) -> Binary:
 
 
 def float64_binary(op: Callable[[float, float], float]) -> Binary:
-    """Return `op` on double values of 32 lanes."""
+    """Return `op` on double values of 32 lanes, or where it returns one of its operands."""
 
     def apply(a: Any, b: Any) -> Any:
         if type(a) is tuple:
@@ -87,11 +87,6 @@ def float64_binary(op: Callable[[float, float], float]) -> Binary:
         return op(a, b)
 
     return apply
-
-
-def exact_binary(op: Callable[[float, float], float]) -> Binary:
-    """Return `op` where the result is one of the operands, so that nothing is rounded."""
-    return float64_binary(op)
 
 
 def exact_unary(op: Callable[[float], float]) -> Unary:
@@ -184,7 +179,7 @@ def fused64(a: float, b: float, c: float) -> float:
     try:
         return float(exact) if exact else a * b + c
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def _odd(value: float) -> bool:
@@ -203,4 +198,4 @@ add32, sub32, mul32 = map(float32_binary, (operator.add, operator.sub, operator.
 add64, sub64, mul64 = map(float64_binary, (operator.add, operator.sub, operator.mul))
 divide64 = float64_binary(divide)
 negate = exact_unary(operator.neg)
-max_warp, min_warp = exact_binary(larger), exact_binary(smaller)
+max_warp, min_warp = map(float64_binary, (larger, smaller))

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.device import Device
+from oneread.trace.machine.memory import Space
 from oneread.trace.machine.sites import BarrierSite
 from oneread.trace.machine.values import WARP
 from oneread.trace.machine.warp import Block, Warp
@@ -99,13 +100,17 @@ class Launch:
             block.rows = self.owned_rows(number)
             self._run_block(block)
             done.append(block)
+        self.device.hazards.ordering.settle()
         return sorted(done, key=lambda block: block.index)
 
     def _run_block(self, block: Block) -> None:
         for buffer in self.device.spaces["shared"].buffers:
             buffer.forget()
         threads = self.block[0] * self.block[1] * self.block[2]
-        warps = [Warp(block, index, threads) for index in range(-(-threads // WARP))]
+        warps = [
+            Warp(block, index, threads, Space("local", self.device.finer))
+            for index in range(-(-threads // WARP))
+        ]
         running = {warp.index: self.program.start(warp) for warp in warps}
         draw = Draw((self.schedule.seed or 0) * 65_537 + block.index)
         live = warps
@@ -133,8 +138,9 @@ class Launch:
             return []
         site = waiting[0].waiting
         step = self.device.step
+        assert site is not None
         for warp in waiting[1:]:
-            if warp.waiting is not site and site is not None:
+            if warp.waiting is not site:
                 self.device.report.add(
                     "barrier-lines",
                     warp.waiting,
@@ -144,15 +150,16 @@ class Launch:
                     with_line=site.line,
                     first_warp=waiting[0].index,
                 )
-        gone = [warp for warp in warps if warp.waiting is None]
-        if gone and site is not None:
-            self.device.report.add("barrier-exited", site, gone[0], step, 0)
+        # Threads that return early count as arrived; a warp that walks past a barrier does not.
+        gone = sorted((one for one in warps if one.waiting is None), key=lambda one: not one.live)
+        if gone:
+            severity = "error" if gone[0].live else None
+            self.device.report.add("barrier-exited", site, gone[0], step, 0, severity=severity)
         block.barriers.append(site if all(w.waiting is site for w in waiting) else None)
         block.epoch += 1
         for warp in waiting:
             warp.recent.clear()
             warp.order.clear()
-        for met in {id(w.waiting): w.waiting for w in waiting}.values():
-            if met is not None:
-                met.times += 1
+        for met in {warp.waiting for warp in waiting if warp.waiting is not None}:
+            met.times += 1
         return waiting

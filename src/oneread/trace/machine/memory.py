@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 #: Bytes of a scalar of each type, named by the letter that the module `struct` has for it.
 SIZES = {code: struct.calcsize("<" + code) for code in "?bBhHiIqQfd"}
@@ -24,6 +24,44 @@ ORIGINS = {"global": 0x10_0000_0000, "shared": 0x1000_0000, "local": 0x2000_0000
 
 #: Where the scalars of an element lie: (byte offset, type), in order.
 Layout = tuple[tuple[int, str], ...]
+
+#: Types of cells by space and name of their buffer.
+Finer = Mapping[tuple[str, str], str]
+
+
+class Shape(NamedTuple):
+    """How a value lies in memory."""
+
+    size: int
+    align: int
+    parts: Layout
+    """Byte offset and type of each scalar."""
+    grain: int
+    """Bytes of its smallest scalar."""
+    requests: tuple[tuple[int, int], ...]
+    """Byte offset and size of each access that it takes, none larger than its alignment."""
+    shared_requests: tuple[tuple[int, int], ...]
+    """The same in shared memory, whose arrays compilers align as they like: (m, d) is one."""
+
+
+class CellError(Exception):
+    """An access touches a part of a cell. The run begins anew with smaller cells.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        Whose cells they are.
+    code : str
+        Of which type they have to be.
+    """
+
+    def __init__(self, buffer: Buffer, code: str) -> None:
+        super().__init__(f"{buffer.name} needs cells of type {code}")
+        self.key, self.code = (buffer.space, buffer.name), code
+
+
+#: Unsigned integers by their size, for cells that are used as several types.
+_PLAIN = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 def words(layout: Layout, period: int) -> str | None:
@@ -73,6 +111,9 @@ class Buffer:
         self.code = words(layout, period)
         self.unit = SIZES[self.code] if self.code else 0
         self._place = {offset: place for place, (offset, _) in enumerate(layout)}
+        self.declared = layout
+        """The same for the type that it was declared with, where cells are smaller."""
+        self._fitting: dict[tuple[int, Shape], bool] = {}
         cells = count * len(layout)
         filler = [0.0 if code in "fd" else 0 for _, code in layout] * count
         self.cells: list[Any] = filler if values is None else list(values)
@@ -80,7 +121,8 @@ class Buffer:
         self._patterns: dict[int, tuple[float, bytes]] = {}
         """Bits of NaN that were stored as integers or bytes, which a number would not keep."""
         self.writers: list[Any] = [None] * cells
-        self.readers: list[Any] = [None] * cells
+        self.since: list[Any] = [None] * cells
+        """Loads and atomics since the last plain store: None, one access or several."""
         self.loads: list[int] = [0] * cells if space == "global" else []
         self.stores: list[int] = [0] * cells if space == "global" else []
         self.width = 0
@@ -96,18 +138,79 @@ class Buffer:
         An array of bytes in dynamic shared memory is hardly ever used as bytes.
         """
         self.untyped = False
+        code = "B" if code == "?" else code  # a bool does not keep what other types store
         if not self.size % SIZES[code]:
             self.code, self.unit = code, SIZES[code]
             self.count, self.layout, self.period = self.size // self.unit, ((0, code),), self.unit
-            self._place = {0: 0}
+            self._place, self.declared = {0: 0}, self.layout
             self.cells = [0.0 if code in "fd" else 0] * self.count
             self.forget()
+
+    def admit(self, offsets: Sequence[int], shape: Shape) -> None:
+        """Check that lanes touch whole cells, so that no cell is of two of them by halves.
+
+        Raises
+        ------
+        CellError
+            When they touch parts of cells, or bytes between them.
+        """
+        if self.untyped:
+            self.retype(shape.parts[0][1])
+        if self.unit and shape.grain >= self.unit:
+            return
+        if not self.unit and all(self._fits(rest, shape) for rest in self._rests(offsets)):
+            return
+        grain = min(shape.grain, *(SIZES[code] for _, code in self.layout))
+        codes = {code for _, code in shape.parts if SIZES[code] == grain}
+        whole = len(codes) == 1 and shape.size % grain == 0 and codes != {"?"}
+        raise CellError(self, codes.pop() if whole else _PLAIN[grain])
+
+    def _rests(self, offsets: Sequence[int]) -> set[int]:
+        if type(offsets) is range and not offsets.step % self.period:
+            return {offsets.start % self.period}
+        return {offset % self.period for offset in offsets}
+
+    def _fits(self, rest: int, shape: Shape) -> bool:
+        """Return whether each scalar that begins behind this byte of an element is one cell."""
+        known = self._fitting.get((rest, shape))
+        if known is None:
+            cells = [(at - rest, SIZES[code]) for at, code in self.layout]
+            touched = [one for one in cells if sum(one) > 0 and one[0] < shape.size]
+            known = touched == [(at, SIZES[code]) for at, code in shape.parts]
+            self._fitting[rest, shape] = known
+        return known
+
+    def first_cell(self, number: int) -> int:
+        """Return the cell that the scalar of this number, of those declared, begins in."""
+        block, place = divmod(number, len(self.declared))
+        return self.covered(block * self.period + self.declared[place][0], 1)[0]
+
+    def numbers(self) -> list[Any]:
+        """Return what it holds, as it was declared."""
+        if self.declared == self.layout:
+            return list(self.cells)
+        return [
+            self._read_one(start + at, code)
+            for start in range(0, self.size, self.period)
+            for at, code in self.declared
+        ]
+
+    def fill(self, values: Sequence[Any]) -> None:
+        """Put numbers of the declared types into smaller cells."""
+        places = [
+            (start + at, code)
+            for start in range(0, self.size, self.period)
+            for at, code in self.declared
+        ]
+        for (at, code), value in zip(places, values, strict=True):
+            self._write_one(at, code, value)
+        self.valid = bytearray(b"\x01") * len(self.cells)
 
     def forget(self) -> None:
         """Make every cell unset and untouched, for another block."""
         count = len(self.cells)
         self.valid = bytearray(count)
-        self.writers, self.readers = [None] * count, [None] * count
+        self.writers, self.since = [None] * count, [None] * count
 
     def cell(self, offset: int, code: str) -> int:
         """Return the cell of that type which begins at this byte, or -1."""
@@ -229,10 +332,19 @@ class Buffer:
 
 
 class Space:
-    """The buffers of one space, found by address."""
+    """The buffers of one space, found by address.
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    Parameters
+    ----------
+    kind : str
+        ``global``, ``shared`` or ``local``.
+    finer : dict
+        Types of the cells of buffers, by space and name, that are used in smaller parts than
+        their declarations say.
+    """
+
+    def __init__(self, kind: str, finer: Finer) -> None:
+        self.kind, self._finer = kind, finer
         self.buffers: list[Buffer] = []
         self._bases: list[int] = []
         self.used = 0
@@ -250,7 +362,15 @@ class Space:
         if self.buffers:
             last = self.buffers[-1]
             base = last.base + -(-(last.size + RED_ZONE) // 256) * 256
-        buffer = Buffer(name, self.kind, base, count, layout, period, values)
+        code = self._finer.get((self.kind, name))
+        if code is None or any(SIZES[one] < SIZES[code] for _, one in layout):
+            buffer = Buffer(name, self.kind, base, count, layout, period, values)
+        else:
+            cells = tuple((at, code) for at in range(0, period, SIZES[code]))
+            buffer = Buffer(name, self.kind, base, count, cells, period)
+            buffer.declared = layout
+            if values is not None:
+                buffer.fill(values)
         self.buffers.append(buffer)
         self._bases.append(base)
         self.used += buffer.size

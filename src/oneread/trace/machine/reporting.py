@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from oneread.trace.faults import Fault, Faults, Repair
-from oneread.trace.machine.hazards import Access, Race
+from oneread.trace.machine.access import Access
+from oneread.trace.machine.hazards import Race
 from oneread.trace.machine.memory import Buffer
 from oneread.trace.machine.sites import Site
 from oneread.trace.machine.values import BITS, look

@@ -47,7 +47,17 @@ class Site:
         ``read``, ``write`` or ``atomic``.
     """
 
-    __slots__ = ("buffer", "column", "line", "statement", "tallies", "tally", "verb")
+    __slots__ = (
+        "buffer",
+        "column",
+        "line",
+        "observed",
+        "statement",
+        "tallies",
+        "tally",
+        "verb",
+        "volatile",
+    )
 
     def __init__(self, line: int, column: int, verb: str) -> None:
         self.line, self.column, self.verb = line, column, verb
@@ -55,6 +65,10 @@ class Site:
         """Where the last access went; the next one mostly goes there too."""
         self.tally: Any = None
         self.tallies: dict[tuple[str, str], Tally] = {}
+        self.observed = True
+        """Whether the source uses the number that was found."""
+        self.volatile = False
+        """Whether no compiler may keep in a register what was loaded here."""
         self.statement: Any = None
         """Position of the statement after which a barrier may stand."""
 

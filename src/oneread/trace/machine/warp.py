@@ -23,23 +23,12 @@ class Block:
         self.epoch = 0
         self.barriers: list[BarrierSite | None] = []
         """The barrier that ended each epoch; None where warps waited at several."""
-        self.acquired: dict[int, Any] = {}
-        """What other blocks have published and this one has seen."""
+        self.taken: dict[Any, list[Any]] = {}
+        """What its lanes have seen of what others published."""
         self.requests: list[Request] = []
         """Sectors of global memory asked for, in order, and by whom."""
         self.rows: frozenset[int] | None = None
         """Rows that it may touch; None for all."""
-
-    def barrier_idle(self, epoch: int) -> bool:
-        """Return whether the barrier after this epoch has not been needed yet."""
-        site = self.barriers[epoch]
-        return site is not None and not site.used
-
-    def barrier_used(self, epoch: int) -> None:
-        """Note that two accesses needed the barrier after this epoch."""
-        site = self.barriers[epoch]
-        if site is not None:
-            site.used = True
 
     def ask(self, base: int, sectors: Sequence[int], stores: bool, tally: Tally) -> None:
         """Note a request of global memory: sectors of the buffer at `base`."""
@@ -58,11 +47,11 @@ class Warp:
         "block",
         "built",
         "continued",
-        "depth",
-        "fence",
+        "fences",
         "first_thread",
         "index",
         "known",
+        "lanes",
         "live",
         "locals",
         "mask",
@@ -71,15 +60,17 @@ class Warp:
         "registers",
         "result",
         "returned",
-        "sub",
+        "syncs",
         "waiting",
     )
 
-    def __init__(self, block: Block, index: int, threads: int) -> None:
+    def __init__(self, block: Block, index: int, threads: int, memory: Space) -> None:
         self.block, self.index = block, index
         self.first_thread = index * WARP
-        self.live = (1 << min(WARP, threads - self.first_thread)) - 1
-        """Lanes that exist and have not left the kernel."""
+        self.lanes = (1 << min(WARP, threads - self.first_thread)) - 1
+        """Lanes that exist."""
+        self.live = self.lanes
+        """Lanes that have not left the kernel."""
         self.mask = self.live
         """Lanes that take part in what is done now."""
         self.returned = 0
@@ -90,16 +81,30 @@ class Warp:
         self.known: list[int] = []
         """For each register, the lanes in which it has a value."""
         self.result: Any = None
-        self.depth = 0
-        self.sub = 0
-        """How many `__syncwarp` have been passed."""
-        self.fence: tuple[int, int] | None = None
-        """Epoch and step of the last `__threadfence`."""
+        self.syncs: list[int] = []
+        """Lanes that met at each `__syncwarp`."""
+        self.fences: list[Any] = []
+        """The last fences of its lanes."""
         self.recent: dict[Any, int] = {}
         """Addresses loaded since the last store, barrier or round of a loop, and by which lanes."""
         self.order: dict[Any, int] = {}
         """Places that have touched memory since the last barrier, and when they did so first."""
-        self.locals = Space("local")
+        self.locals = memory
+        """Its local memory."""
         self.built: dict[Any, int] = {}
         """Addresses of the arrays in local memory, by the declaration that made them."""
         self.waiting: BarrierSite | None = None
+
+    def told(self, bits: int, since: int, until: int) -> int:
+        """Return the lanes that know what these ones did before some `__syncwarp`."""
+        for place in range(since, until):
+            met = self.syncs[place]
+            if met & bits:
+                bits |= met
+                if bits == self.lanes:
+                    break
+        return bits
+
+    def all_told(self, bits: int, since: int) -> bool:
+        """Return whether one `__syncwarp` since then was for all of these lanes."""
+        return any(not bits & ~self.syncs[place] for place in range(since, len(self.syncs)))
