@@ -101,6 +101,13 @@ class Case:
         return names.get("TILE", 32)
 
 
+def parse_extent(text: str) -> Extent:
+    """Return a grid or block as the command line has it: sizes with commas between."""
+    # Commas within brackets are those of an expression such as max(rows, 2).
+    parts = tuple(re.split(r",(?![^(]*\))", text))
+    return parts if len(parts) > 1 else text
+
+
 def _extent(value: Extent, names: Mapping[str, int]) -> tuple[int, int, int]:
     parts = value if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3:

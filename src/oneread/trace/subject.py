@@ -78,20 +78,30 @@ class Subject:
 
     def command(self, case: Case) -> str:
         """Return the command line that makes a launch."""
-        plain = Case()
-        words = ["oneread", "trace", self.called]
-        words += ["--kernel", self.kernel] if self.kernel else []
-        for folder in self.folders:
-            words += ["-I", str(folder)]
-        for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
-            value = getattr(case, name)
-            if value != getattr(plain, name):
-                words += [f"--{name.replace('_', '-')}", _extent(value)]
-        for macro, text in case.defines.items():
-            words += ["--define", f"{macro}={text}"]
-        for parameter, said in case.arguments.items():
-            words += ["--arg", f"{parameter}={said}"]
-        return shlex.join(words)
+        return command_line([self.called], case, self.kernel, self.folders)
+
+
+def command_line(
+    names: Iterable[str], case: Case, kernel: str | None = None, folders: Iterable[Path] = ()
+) -> str:
+    """Return the command line that makes the launch of some kernels; FILE holds given numbers."""
+    plain = Case()
+    words = ["oneread", "trace", *names]
+    words += ["--kernel", kernel] if kernel else []
+    for folder in folders:
+        words += ["-I", str(folder)]
+    for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
+        value = getattr(case, name)
+        if value != getattr(plain, name):
+            words += [f"--{name.replace('_', '-')}", _extent(value)]
+    words += ["--input", "FILE"] if case.data else []
+    for macro, text in case.defines.items():
+        words += ["--define", f"{macro}={text}"]
+    for parameter, said in case.arguments.items():
+        words += ["--arg", f"{parameter}={said}"]
+    for watched in case.watch:
+        words += ["--watch", watched]
+    return shlex.join(words)
 
 
 def _extent(value: Extent) -> str:

@@ -171,7 +171,7 @@ def _run(launched: Launched, resident_blocks: int, cache_kb: float | None) -> Tr
         "settings": asdict(case.limits),
         "buffers": buffers,
         "counts": _counts(run.counts, resident_blocks, cache_kb),
-        "faults": [_fault(one) for one in run.faults],
+        "faults": [describe_fault(one) for one in run.faults],
         "result": [_plain(asdict(one)) for one in run.result],
         "watches": [_plain(asdict(one)) for one in run.watch],
         "recording": recording,
@@ -231,7 +231,8 @@ def _counts(counts: Counts, resident_blocks: int, cache_kb: float | None) -> Tra
     }
 
 
-def _fault(fault: Fault) -> Trace:
+def describe_fault(fault: Fault) -> Trace:
+    """Return a fault as a trace file holds it."""
     found: Trace = _plain(asdict(fault))
     return found
 
