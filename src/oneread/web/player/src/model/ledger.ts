@@ -67,10 +67,13 @@ function ofBuffer(run: Run, one: Counts["buffers"][number]): Entry[] {
   }
   for (const [id, spread] of [["reads", one.loads], ["writes", one.stores]] as const) {
     if (spread.max === 0) continue;
+    const kind = id === "reads" ? "read" : "write";
     const lines = linesWhere(
       counts,
-      ({ buffer: name, space, kind }) =>
-        name === buffer && space === "global" && (kind === "atomic" || (kind === "read") === (id === "reads")),
+      (line) =>
+        line.buffer === buffer &&
+        line.space === "global" &&
+        (line.kind === kind || line.kind === "atomic"),
     );
     found.push({ id, buffer, value: spread.mean, low: spread.min, high: spread.max, lines });
   }

@@ -1,7 +1,7 @@
 /**
  * The seven steps of the argument with the numbers of a row that was read, each tied to a step of
- * the recording. Values are computed by definition from the input; `kernel_...` ones are what the
- * kernel itself had in its registers.
+ * the recording. Where the kernel's own m, d and factor were watched, the numbers are those; else
+ * they follow from the row by definition.
  */
 
 import { countUpTo } from "./numbers";
@@ -18,18 +18,21 @@ const EXP_LIMIT = Math.log(3.4028234663852886e38);
 
 type Values = Readonly<Record<string, number>>;
 
-/** Return the steps of the argument for a row of one block: the first that was recorded. */
+/**
+ * Return the steps of the argument for the first row of a block, by default of the first that was
+ * recorded; none for a kernel that reads no rows or takes no exponentials.
+ */
 export function lesson(recording: Recording, block = recording.blocks[0]): LessonStep[] {
   const row = block === undefined ? null : rowOf(recording, block);
-  if (row === null) return [];
+  if (row === null || recording.run.counts.lane_exps === 0) return [];
   const { d, factor } = series(recording, block);
   const beads = factor.flatMap((one) => one.points).sort(byStep);
   const sums = d.flatMap((one) => one.points).sort(byStep);
   return [
     subtract(row),
-    definition(recording, sums),
+    definition(recording, row, sums),
     split(recording, row, beads, sums),
-    stays(beads),
+    stays(row, beads),
     tiles(recording, row),
     early(row),
     fused(recording, row),
@@ -100,19 +103,19 @@ function subtract(row: Row): LessonStep {
   });
 }
 
-/** d by definition, against the maximum so far, beside the d that the kernel has. */
-function definition(recording: Recording, sums: readonly Point[]): LessonStep {
+/** d by definition, against the maximum so far. */
+function definition(recording: Recording, row: Row, sums: readonly Point[]): LessonStep {
   for (const point of sums) {
     const terms = termsOf(recording, point);
     if (terms === null || terms.cells.length < 2) continue;
+    const { cells, maximum, sum } = terms;
     return step("definition", point.step, {
-      terms: terms.cells.length,
-      maximum: terms.maximum,
-      sum: terms.sum,
-      kernel_sum: point.value,
+      terms: cells.length, maximum, sum, kernel_sum: point.value,
     });
   }
-  return step("definition", null, {});
+  const tile = row.passes[0]!.tiles[0]!;
+  const { cells, maximum, sum } = summed(recording, cellsOf(row, tile));
+  return step("definition", tile.first, { terms: cells.length, maximum, sum });
 }
 
 /** The last term split off, the rest rewritten: where the maximum rose. */
@@ -136,35 +139,42 @@ function split(
       new_sum: now.value,
     });
   }
-  return step("split", null, rise(recording, row));
+  return rise(recording, row);
 }
 
-/** The same by definition, for a kernel that corrects nothing: where the row's maximum rises. */
-function rise(recording: Recording, row: Row): Values {
+/** The same by definition: where the maximum of the row rises first. */
+function rise(recording: Recording, row: Row): LessonStep {
   const before = row.values[0]!;
-  for (let column = 1; column < row.values.length; column++) {
-    const after = row.values[column]!;
-    if (!(after > before)) continue;
-    const old = summed(recording, row.cells.slice(0, column));
-    const factor = Math.exp(before - after);
-    return {
-      before,
-      after,
-      factor,
-      old_sum: old.sum,
-      rescaled: old.sum * factor,
-      new_terms: 1,
-      new_sum: old.sum * factor + 1,
-    };
-  }
-  return {};
+  const column = row.values.findIndex((value) => value > before);
+  if (column < 0) return step("split", null, {});
+  const after = row.values[column]!;
+  const old = summed(recording, row.cells.slice(0, column));
+  const factor = Math.exp(before - after);
+  return step("split", row.read.get(row.cells[column]!) ?? null, {
+    before,
+    after,
+    factor,
+    old_sum: old.sum,
+    rescaled: old.sum * factor,
+    new_terms: 1,
+    new_sum: old.sum * factor + 1,
+  });
 }
 
 /** The factor is 1 where the maximum stays. */
-function stays(beads: readonly Bead[]): LessonStep {
+function stays(row: Row, beads: readonly Bead[]): LessonStep {
   const idle = beads.find((one) => one.idle && one.after !== null);
-  if (idle === undefined) return step("stays", null, { factor: 1 });
-  return step("stays", idle.step, { maximum: idle.after!, factor: idle.value });
+  if (idle !== undefined) {
+    return step("stays", idle.step, { maximum: idle.after!, factor: idle.value });
+  }
+  let maximum = row.values[0]!;
+  for (const [column, value] of row.values.entries()) {
+    if (column > 0 && value <= maximum) {
+      return step("stays", row.read.get(row.cells[column]!) ?? null, { maximum, factor: 1 });
+    }
+    maximum = Math.max(maximum, value);
+  }
+  return step("stays", null, { factor: 1 });
 }
 
 /** A tile at a time: one factor for all that came before, one sum for the tile. */

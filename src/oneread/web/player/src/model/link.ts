@@ -72,7 +72,9 @@ function placeOf(text: string | null, kernels: number): Link["place"] | null {
 async function packed(text: string): Promise<string> {
   const plain = new TextEncoder().encode(text);
   const bytes = await through(plain, new CompressionStream("deflate"));
-  if (bytes === null || plain.length > LONGEST) throw new RangeError("the source is too long for a link");
+  if (bytes === null || plain.length > LONGEST) {
+    throw new RangeError("the source is too long for a link");
+  }
   let raw = "";
   for (const byte of bytes) raw += String.fromCharCode(byte);
   return btoa(raw).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

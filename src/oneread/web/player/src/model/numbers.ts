@@ -74,6 +74,7 @@ export function short(value: Value): string {
 /** Return whether two numbers are one, NaN being itself, or so near that rounding parts them. */
 export function near(one: number, other: number, relative: number): boolean {
   if (Object.is(one, other) || one === other) return true;
+  if (!Number.isFinite(one) || !Number.isFinite(other)) return false;
   return Math.abs(one - other) <= relative * Math.max(Math.abs(one), Math.abs(other));
 }
 

@@ -87,7 +87,7 @@ function termsBefore(
     .flatMap((one) => one.points)
     .filter((one) => one.step < step && one.block === block)
     .filter((one) => one.warp === warp && one.lane === lane)
-    .reduce<Point | null>((late, one) => (late === null || one.step > late.step ? one : late), null);
+    .reduce<Point | null>((late, one) => (one.step > (late?.step ?? -1) ? one : late), null);
   return last === null ? null : (termsOf(recording, last)?.cells.length ?? null);
 }
 
@@ -97,9 +97,11 @@ function termsBefore(
  */
 function maximaAt(recording: Recording, maxima: readonly Line[], point: Point): number[] {
   return maxima.flatMap(({ name, points }) => {
-    const held = [point.step, point.step - 1].map((step) => recording.state(step).register(point, name))
-      .filter((one) => one !== undefined && (one.set >>> point.lane) & 1)
-      .map((one) => Number(one!.values[point.lane]));
+    const held = [point.step, point.step - 1]
+      .map((step) => recording.state(step).register(point, name))
+      .filter((one) => one !== undefined)
+      .filter(({ set }) => (set >>> point.lane) & 1)
+      .map(({ values }) => Number(values[point.lane]));
     const seen = points.filter((one) => one.step <= point.step && one.block === point.block);
     return [...new Set([...held, ...seen.slice(-2).reverse().map((one) => one.value)])];
   });

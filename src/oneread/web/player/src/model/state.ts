@@ -20,6 +20,7 @@ export class Machine {
   #registers: Registers | undefined;
   #meetings: ReadonlyMap<number, Meetings> | undefined;
   #warps: readonly Int32Array[] | undefined;
+  #accesses: readonly (readonly number[])[] | undefined;
 
   constructor(recording: Recording) {
     this.#recording = recording;
@@ -96,18 +97,21 @@ export class Machine {
   #walk(buffer: Buffer, kind: "load" | "store", touch: Touch): void {
     const recording = this.#recording;
     const { columns } = recording;
-    for (let event = 0; event < columns.events; event++) {
+    this.#accesses ??= accessesByBuffer(recording);
+    for (const event of this.#accesses[buffer.index]!) {
       const operation = recording.operation(event);
       if (operation !== kind && operation !== "atomic") continue;
-      if (recording.bufferOf(event) !== buffer) continue;
       const step = columns.step[event]!;
-      const { together, laneCount } = sharingOf(recording, event, columns.mask[step]!);
-      const weight = together ? laneCount : 1;
+      const weight = weightOf(recording, event, columns.mask[step]!);
       const at = { block: columns.block[step]!, warp: columns.warp[step]! };
-      const first = this.copy(buffer, at);
-      recording.cellsOf(event).forEach((cell, item) => {
-        touch(first + cell, event, item, weight);
-      });
+      const copy = this.copy(buffer, at);
+      const stride = columns.stride[event]!;
+      const first = columns.at[event]!;
+      const listed = Number.isNaN(stride);
+      for (let item = 0; item < columns.count[event]!; item++) {
+        const cell = listed ? recording.pools.integer(first + item) : first + item * stride;
+        touch(copy + cell, event, item, weight);
+      }
     }
   }
 }
@@ -240,14 +244,32 @@ class Moment implements State {
     );
     for (let index = 0; index < length; index++) {
       const place = first + index;
-      const [from] = loads.entries(place);
-      for (let entry = from; entry <= loads.latest(place, this.#bound); entry++) {
+      const last = loads.latest(place, this.#bound);
+      if (last < 0) continue;
+      for (let [entry] = loads.entries(place); entry <= last; entry++) {
         const pass = numbers.ofEvent[loads.event(entry)]!;
         if (pass > 0) found[pass - 1]![index]! += loads.weight(place, entry);
       }
     }
     return found;
   }
+}
+
+/** Return the loads, stores and atomics of each buffer. */
+function accessesByBuffer(recording: Recording): number[][] {
+  const found: number[][] = recording.buffers.map(() => []);
+  for (let event = 0; event < recording.columns.events; event++) {
+    const operation = recording.operation(event);
+    if (operation !== "load" && operation !== "store" && operation !== "atomic") continue;
+    found[recording.bufferOf(event).index]!.push(event);
+  }
+  return found;
+}
+
+/** Return how often an event counts for each of its cells: once a lane that touches it. */
+function weightOf(recording: Recording, event: number, mask: number): number {
+  const { together, laneCount } = sharingOf(recording, event, mask);
+  return together ? laneCount : 1;
 }
 
 function stepsByWarp(recording: Recording): Int32Array[] {

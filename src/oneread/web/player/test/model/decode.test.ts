@@ -9,7 +9,9 @@ const buffer = (recording: ReturnType<typeof recordingOf>, name: string) =>
 
 describe("decode", () => {
   it("reads inputs as they were given", () => {
-    const recording = recordingOf("safe_softmax", "--rows", "1", "--vocab", "64", "--input", "ramp");
+    const recording = recordingOf(
+      "safe_softmax", "--rows", "1", "--vocab", "64", "--input", "ramp",
+    );
     const { values, set } = recording.state(-1).cells(buffer(recording, "x"), 0, 64);
     expect([...values]).toEqual(Array.from({ length: 64 }, (_, column) => column / 8));
     expect(set.every((one) => one === 1)).toBe(true);

@@ -76,11 +76,13 @@ describe("a request", () => {
     const recording = recordingOf(
       "online_softmax_tiled_racy", "--rows", "2", "--vocab", "128", "-D", "TILE=64",
     );
-    const racing = all(recording).flatMap((one) =>
-      one.faults.filter(({ id }) => id === "race-warps").map((fault) => [one.buffer.name, fault.line, one.line]),
+    const racing = all(recording).flatMap(({ faults, buffer, line }) =>
+      faults.filter(({ id }) => id === "race-warps").map((fault) => ({ fault, buffer, line })),
     );
     expect(racing.length).toBeGreaterThan(0);
-    for (const [name, line, at] of racing) expect([name, line]).toEqual(["scratch", at]);
+    for (const { fault, buffer, line } of racing) {
+      expect([buffer.name, line]).toEqual(["scratch", fault.line]);
+    }
   });
 
   it("shares one cell among lanes that all read it", () => {

@@ -7,7 +7,8 @@ import { GALLERY, kernelFile, recordingOf, recordingsOf } from "./traces";
 const gallery = recordingsOf(...GALLERY, "--rows", "2", "--vocab", "100");
 
 const KERNELS: Record<string, () => Recording> = {
-  racy: () => recordingOf("online_softmax_tiled_racy", "--rows", "2", "--vocab", "128", "-D", "TILE=64"),
+  racy: () =>
+    recordingOf("online_softmax_tiled_racy", "--rows", "2", "--vocab", "128", "-D", "TILE=64"),
   switching: () =>
     recordingOf(
       "online_softmax_tiled", "--rows", "2", "--vocab", "128", "-D", "TILE=64",
@@ -16,7 +17,9 @@ const KERNELS: Record<string, () => Recording> = {
   nan: () => recordingOf("zoo_masked_first_tile", "--rows", "2", "--input", "inf-first-tile"),
   shuffles: () => recordingOf("online_softmax_warp", "--rows", "3", "--vocab", "101"),
   corners: () =>
-    recordingOf(kernelFile("corners.cu"), "--rows", "1", "--vocab", "32", "--block", "32", "--grid", "1"),
+    recordingOf(
+      kernelFile("corners.cu"), "--rows", "1", "--vocab", "32", "--block", "32", "--grid", "1",
+    ),
 };
 
 /** Some steps of a recording, spread over it, the same at each run; not in order. */
