@@ -101,7 +101,7 @@ def test_each_run_has_a_process_of_its_own() -> None:
 
 def test_run_is_killed_at_the_deadline(long: bytes) -> None:
     async def scene(pool: Pool) -> tuple[str, float]:
-        await asyncio.wait({pool._next})
+        await asyncio.wait(pool._spares)
         start = time.monotonic()
         return await reason(run(pool, long)), time.monotonic() - start
 
@@ -198,37 +198,34 @@ def test_worker_that_dies_is_told_and_replaced(long: bytes) -> None:
 
 def test_worker_that_died_while_it_waited_is_replaced() -> None:
     async def scene(pool: Watched) -> int:
-        assert pool._next is not None
-        idle = await pool._next
-        os.kill(idle.pid, signal.SIGKILL)
-        while idle.alive:
-            await asyncio.sleep(0.01)
+        for idle in await asyncio.gather(*pool._spares):
+            os.kill(idle.pid, signal.SIGKILL)
+            while idle.alive:
+                await asyncio.sleep(0.01)
         return (await run(pool, SMALL)).status
 
     assert play(scene) == 200
 
 
 def test_closing_ends_runs_and_waiting_workers(long: bytes) -> None:
-    async def scene(pool: Watched) -> tuple[str, str, bool]:
+    async def scene(pool: Watched) -> tuple[str, str, list[Worker]]:
         task = run(pool, long)
         await working(pool, 1)
-        assert pool._next is not None
-        idle = await asyncio.shield(pool._next)
+        idle = await asyncio.gather(*pool._spares)
         await pool.close()
-        return await reason(task), await reason(run(pool, SMALL)), is_alive(idle.pid)
+        left = [one for one in idle if is_alive(one.pid)]
+        return await reason(task), await reason(run(pool, SMALL)), left
 
-    assert play(scene) == ("stopping", "stopping", False)
+    assert play(scene) == ("stopping", "stopping", [])
 
 
-def test_next_worker_is_ready_before_it_is_needed() -> None:
+def test_workers_are_ready_before_they_are_needed() -> None:
     async def scene(pool: Watched) -> bool:
-        await run(pool, SMALL)
-        assert pool._next is not None
-        ready = await asyncio.shield(pool._next)
-        await run(pool, SMALL)
-        return pool.workers[-1] is ready
+        ready = await asyncio.gather(*pool._spares)
+        await asyncio.gather(run(pool, SMALL), run(pool, SMALL))
+        return set(pool.workers) == set(ready)
 
-    assert play(scene)
+    assert play(scene, at_once=2)
 
 
 def test_job_that_breaks_a_worker_is_no_answer() -> None:

@@ -16,6 +16,9 @@ from typing import Any, Final, NamedTuple
 #: Runs that may wait for a worker.
 QUEUE: Final = 32
 
+#: Workers that wait for a run: one for the next, and one for what is typed while that one works.
+SPARES: Final = 2
+
 #: Wall clock in which a new worker is ready.
 START_S: Final = 30.0
 
@@ -140,7 +143,7 @@ class _Run:
 
 
 class Pool:
-    """Workers, one a run, and one that is ready for the next.
+    """Workers, one a run, and some that are ready for the next.
 
     Parameters
     ----------
@@ -158,13 +161,13 @@ class Pool:
         self._free = asyncio.Semaphore(self.at_once)
         self._runs: set[_Run] = set()
         self._newest: dict[str, _Run] = {}
-        self._next: asyncio.Task[Worker] | None = None
+        self._spares: list[asyncio.Task[Worker]] = []
         self._closed = False
 
-    def prepare(self) -> None:
-        """Have a worker ready for the next run, since starting one takes longer than most runs."""
-        if self._next is None and not self._closed:
-            self._next = asyncio.create_task(Worker.start())
+    def prepare(self, count: int = SPARES) -> None:
+        """Have workers ready for the next runs, since starting one takes longer than most runs."""
+        while len(self._spares) < count and not self._closed:
+            self._spares.append(asyncio.create_task(Worker.start()))
 
     async def run(self, job: str, body: bytes, page: str, gone: asyncio.Future[None]) -> Answer:
         """Run a job in a worker of its own.
@@ -220,11 +223,11 @@ class Pool:
         for run in runs:
             run.end("stopping")
         await asyncio.gather(*(run.work for run in runs), return_exceptions=True)
-        if self._next is not None:
-            self._next.cancel()
+        while self._spares:
+            spare = self._spares.pop()
+            spare.cancel()
             with suppress(asyncio.CancelledError, Ended, OSError, TimeoutError):
-                await (await self._next).stop()
-            self._next = None
+                await (await spare).stop()
 
     async def _answer(self, run: _Run) -> Answer:
         try:
@@ -244,23 +247,22 @@ class Pool:
                 raise Ended("deadline") from None
             finally:
                 await worker.stop()
+                self.prepare()  # only now: it would take time from the run
 
     async def _ready(self) -> Worker:
-        """Take the worker that is ready and have the next one started."""
-        while True:
-            self.prepare()
-            waiting = self._next
-            if waiting is None:
-                raise Ended("stopping")
-            await asyncio.wait({waiting})  # which leaves it to others if this run is ended here
-            if self._next is not waiting:
-                continue
-            self._next = None
-            self.prepare()
-            if waiting.exception() is not None:
-                raise Ended("server")
-            if waiting.result().alive:
-                return waiting.result()
+        """Take a worker that is ready, or the first that becomes so."""
+        while not self._closed:
+            self.prepare(1)
+            # Nothing is taken here: if this run is ended meanwhile, the worker is for another.
+            await asyncio.wait(self._spares, return_when=asyncio.FIRST_COMPLETED)
+            for spare in [one for one in self._spares if one.done()]:
+                self._spares.remove(spare)
+                self.prepare(1)
+                if spare.exception() is not None:
+                    raise Ended("server")
+                if spare.result().alive:
+                    return spare.result()
+        raise Ended("stopping")
 
 
 def _cores() -> int:
