@@ -1,8 +1,8 @@
 /** The numbers of a run for a table, each with the lines that cause it. */
 
 import type { Counts, Run } from "../schema";
-import { numberOf } from "./numbers";
 import type { Counted, Difference, Entry, Ledger, LedgerId } from "./answers";
+import { numberOf } from "./numbers";
 
 type LineCounts = Counts["lines"][number];
 

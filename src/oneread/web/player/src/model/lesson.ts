@@ -4,14 +4,14 @@
  * they follow from the row by definition.
  */
 
-import { countUpTo } from "./numbers";
+import type { Bead, LessonId, LessonStep, Point } from "./answers";
+import { countUpTo, near } from "./numbers";
 import { mainBuffer, mainPasses } from "./passes";
 import type { Recording } from "./recording";
 import { requests } from "./requests";
 import { series } from "./series";
-import { inputAt, summed, termsOf } from "./terms";
-import type { Bead, LessonId, LessonStep, Point } from "./answers";
-import type { Pass, Tile } from "./types";
+import { ROUNDING, inputAt, summed, termsOf } from "./terms";
+import type { Pass, Register, Tile } from "./types";
 
 /** The largest x whose exponential is a float32. */
 const EXP_LIMIT = Math.log(3.4028234663852886e38);
@@ -113,9 +113,25 @@ function definition(recording: Recording, row: Row, sums: readonly Point[]): Les
       terms: cells.length, maximum, sum, kernel_sum: point.value,
     });
   }
-  const tile = row.passes[0]!.tiles[0]!;
-  const { cells, maximum, sum } = summed(recording, cellsOf(row, tile));
-  return step("definition", tile.first, { terms: cells.length, maximum, sum });
+  return whole(recording, row);
+}
+
+/** The same of the whole row, where a register holds its sum when the first output is stored. */
+function whole(recording: Recording, row: Row): LessonStep {
+  const stored = firstStore(recording, row);
+  const held = stored === null ? [] : recording.state(stored).registers(row.passes[0]!);
+  const d = held.find((one) => one.type === "float" && isSum(one, row.sum));
+  if (d === undefined) return step("definition", null, {});
+  return step("definition", d.step, {
+    terms: row.cells.length,
+    maximum: row.maximum,
+    sum: row.sum,
+    kernel_sum: Number(d.values[0]),
+  });
+}
+
+function isSum({ values, set, uniform }: Register, sum: number): boolean {
+  return uniform && (set & 1) === 1 && near(Number(values[0]), sum, ROUNDING);
 }
 
 /** The last term split off, the rest rewritten: where the maximum rose. */
@@ -227,8 +243,9 @@ function early(row: Row): LessonStep {
 
 /** The output pass cannot be fused: an early y has the maximum and the sum of a part only. */
 function fused(recording: Recording, row: Row): LessonStep {
-  const head = row.passes[0]!.tiles[0]!;
-  const part = summed(recording, cellsOf(row, head));
+  const tile = cellsOf(row, row.passes[0]!.tiles[0]!);
+  // A row of one tile has no part but its first element.
+  const part = summed(recording, tile.length < row.cells.length ? tile : row.cells.slice(0, 1));
   const x = row.values[0]!;
   return step("fused", firstStore(recording, row), {
     x,

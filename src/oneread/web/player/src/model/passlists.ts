@@ -1,9 +1,9 @@
 /** What each pass reads, writes and does in shared memory, line by line. */
 
+import type { Operation, PassList } from "./answers";
 import { mainPasses } from "./passes";
 import type { Recording } from "./recording";
 import { requests } from "./requests";
-import type { Operation, PassList } from "./answers";
 import type { Request } from "./types";
 
 interface Open {

@@ -1,10 +1,10 @@
 /** m, d and the factor over time, and each correction in words. */
 
 import type { Watch } from "../schema";
+import type { Bead, Line, Point, Series } from "./answers";
 import { near, numberOf, short } from "./numbers";
 import type { Recording } from "./recording";
 import { termsOf } from "./terms";
-import type { Bead, Line, Point, Series } from "./answers";
 import { type Words, english } from "./words";
 
 /** How far a factor may be from the exponential of a difference: a few ulp of float32. */

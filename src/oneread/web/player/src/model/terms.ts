@@ -6,15 +6,14 @@
  * that gives d is meant. Where none or several do, nothing is claimed.
  */
 
-import { near } from "./numbers";
+import type { Point } from "./answers";
+import { lanesOf, near } from "./numbers";
 import { mainBuffer, passNumbers } from "./passes";
 import type { Recording } from "./recording";
 import { sharingOf } from "./sharing";
-import { lanesOf } from "./numbers";
-import type { Point } from "./answers";
 
 /** How far a sum in float32 may be from the same in double. */
-const ROUNDING = 1e-4;
+export const ROUNDING = 1e-4;
 
 /** A d by definition. */
 export interface Terms {

@@ -28,7 +28,7 @@ export const english = {
   set: (name: string, lanes: number) =>
     lanes === 1 ? `${name} is set in 1 lane` : `${name} is set in ${lanes} lanes`,
   exchange: (name: string) => `lanes hand values to each other by ${name}`,
-  branch: "the lanes part here",
+  branch: "the other lanes do not take this branch",
   arrives: (come: number, all: number) => `waits at the barrier, ${come} of ${all} warps are there`,
   released: "comes last to the barrier, all warps go on",
   computes: "computes and touches no memory",

@@ -147,6 +147,26 @@ describe("lesson", () => {
     expect(step).not.toBeNull();
   });
 
+  it("finds d in a register where nobody watches it", () => {
+    const warp = recordingOf("online_softmax_warp", "--rows", "1", "--vocab", "64");
+    const { values, step } = lesson(warp).find(({ id }) => id === "definition")!;
+    expect(values["terms"]).toBe(64);
+    expect(warp.state(step!).register({ block: 0, warp: 0 }, "d")!.values[0])
+      .toBe(values["kernel_sum"]);
+  });
+
+  it("finds no d against a maximum where none is subtracted", () => {
+    const naive = recordingOf("naive_softmax", "--rows", "1", "--vocab", "64");
+    const { values, step } = lesson(naive).find(({ id }) => id === "definition")!;
+    expect([values, step]).toEqual([{}, null]);
+  });
+
+  it("has an early output of a row that is one tile", () => {
+    const warp = recordingOf("online_softmax_warp", "--rows", "1", "--vocab", "64");
+    const { values } = lesson(warp).at(-1)!;
+    expect(values).toMatchObject({ part: 1, too_early: 1 });
+  });
+
   it("splits d where the kernel corrects it", () => {
     const { values } = steps["split"]!;
     expect(values["old_sum"]! * values["factor"]! + values["new_terms"]!)
@@ -204,7 +224,8 @@ describe("lists of passes", () => {
   it("have all requests of shared memory and all barriers of the launch between them", () => {
     const all = passLists(safe);
     const shared = all.flatMap((one) => one.shared);
-    expect(shared.reduce((sum, one) => sum + one.requests, 0)).toBe(safe.run.counts.shared_requests);
+    const requests = shared.reduce((sum, one) => sum + one.requests, 0);
+    expect(requests).toBe(safe.run.counts.shared_requests);
     expect(all.reduce((sum, one) => sum + one.barriers, 0)).toBe(safe.run.counts.barriers);
   });
 });
