@@ -50,6 +50,7 @@ help:  ## list the targets
 
 demo: $(STAMPS)/package  ## install into .venv and run the main job on real logits
 	@$(BIN)/oneread demo $(ARGS)
+	@echo 'To watch such kernels at work: $(BIN)/oneread web' >&2
 
 test: $(STAMPS)/test-tools $(STAMPS)/$(TORCH_STEP)  ## install what the tests need and run them
 	@$(TORCH_NOTE)
