@@ -137,8 +137,9 @@ class _Run:
         self.reason: str | None = None
 
     def end(self, reason: str) -> None:
-        if not self.work.done():
-            self.reason = self.reason or reason
+        # Once only: a second time would keep it from seeing its process go.
+        if self.reason is None and not self.work.done():
+            self.reason = reason
             self.work.cancel()
 
 
@@ -210,7 +211,7 @@ class Pool:
             run.end("gone")
             return await self._answer(run)
         finally:
-            run.work.cancel()
+            run.end("gone")
             await asyncio.wait({run.work})  # until its process is gone
             self._runs.discard(run)
             if self._newest.get(page) is run:
