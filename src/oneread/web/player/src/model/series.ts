@@ -93,7 +93,7 @@ function termsBefore(
 
 /**
  * Return what variables that hold maxima have in the lane of a factor: in registers around the
- * step, else as they were watched.
+ * step, as they were watched before, and what each takes next, which is often why d is corrected.
  */
 function maximaAt(recording: Recording, maxima: readonly Line[], point: Point): number[] {
   return maxima.flatMap(({ name, points }) => {
@@ -102,8 +102,13 @@ function maximaAt(recording: Recording, maxima: readonly Line[], point: Point): 
       .filter((one) => one !== undefined)
       .filter(({ set }) => (set >>> point.lane) & 1)
       .map(({ values }) => Number(values[point.lane]));
-    const seen = points.filter((one) => one.step <= point.step && one.block === point.block);
-    return [...new Set([...held, ...seen.slice(-2).reverse().map((one) => one.value)])];
+    const ours = points.filter((one) => one.block === point.block);
+    const seen = ours.filter((one) => one.step <= point.step).slice(-2).reverse();
+    const next = ours.find(
+      (one) => one.step > point.step && one.warp === point.warp && one.lane === point.lane,
+    );
+    const watched = [...seen, ...(next === undefined ? [] : [next])].map((one) => one.value);
+    return [...new Set([...held, ...watched])];
   });
 }
 
