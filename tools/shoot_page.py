@@ -82,10 +82,15 @@ def fault(page: Any) -> None:
 def error(page: Any) -> None:
     """Break the source."""
     page.locator(".cm-content").click()
-    page.keyboard.press("Control+Home")
-    page.keyboard.type("oops ")
+    text = page.locator(".cm-content")
+    text.press("Control+Home")
+    for _ in range(35):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    page.keyboard.insert_text(" expff(1.0f);")
     page.keyboard.press("Control+Enter")
-    page.wait_for_timeout(1500)
+    page.wait_for_selector(".refusal")
+    page.wait_for_timeout(300)
 
 
 def lesson(page: Any) -> None:

@@ -108,7 +108,7 @@ def test_race_is_found_shown_and_mended(page: Any, tab: Tab) -> None:
 
 
 def test_another_order_of_warps_is_one_click_away(page: Any, tab: Tab) -> None:
-    page.locator("#findings").get_by_role("button", name=re.compile("^Try reverse")).click()
+    page.locator("#findings").get_by_role("button", name=re.compile("reverse$")).click()
     page.wait_for_timeout(300)
     tab.ran()
     assert page.get_by_label("Order of warps").input_value() == "reverse"
@@ -172,23 +172,23 @@ def test_recording_says_how_to_run_it(page: Any, tab: Tab, tmp_path: Path) -> No
 def test_zoo_kernel_opens_beside_its_fix(page: Any, tab: Tab) -> None:
     page.get_by_label("Kernels on the page").select_option("zoo_reused_scratch")
     tab.ran()
-    page.wait_for_function("document.querySelectorAll('.column').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
     assert keys_of(page) == ["zoo_reused_scratch", "zoo_reused_scratch_fixed"]
 
 
 def test_first_view_comes_back(page: Any, tab: Tab) -> None:
     page.get_by_label("Kernels on the page").select_option("relu")
-    page.wait_for_function("document.querySelectorAll('.column').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
     tab.ran()
     page.get_by_label("Kernels on the page").select_option("*")
-    page.wait_for_function("document.querySelectorAll('.column').length === 3")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 3")
     assert keys_of(page) == FIRST
 
 
 @pytest.mark.parametrize("key", ["online_softmax_topk", "online_softmax_warp", "top_k", "fma_f32"])
 def test_every_kind_of_kernel_is_drawn(page: Any, tab: Tab, key: str) -> None:
     page.get_by_label("Kernels on the page").select_option(key)
-    page.wait_for_function("document.querySelectorAll('.column').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
     tab.ran()
     page.wait_for_selector('.page[data-ready="true"]')
     for _ in range(12):

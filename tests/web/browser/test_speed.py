@@ -66,7 +66,7 @@ def test_first_run_is_drawn_soon(browser: Any, address: str) -> None:
 
 def test_an_edit_has_its_result_soon(page: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("online_softmax_lane")
-    page.wait_for_function("document.querySelectorAll('.column').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
     page.wait_for_selector('.run[aria-busy="false"]')
     page.wait_for_selector('.page[data-ready="true"]')
     took = []

@@ -22,7 +22,7 @@ const steps: Record<LessonId, Told> = {
     text: (v) =>
       v["terms"] === undefined
         ? "After j elements, m is their maximum and d the sum of their exponentials against that m. This kernel keeps no such d."
-        : `After ${n(v["terms"])} elements, m is ${n(v["maximum"])} and d by definition is ${n(v["sum"])}. The kernel has ${n(v["kernel_sum"])} in its register.`,
+        : `After ${n(v["terms"])} elements, m is ${n(v["maximum"])} and d by definition is ${n(v["sum"])}.${v["kernel_sum"] === undefined ? "" : ` The kernel has ${n(v["kernel_sum"])}.`}`,
   },
   split: {
     title: "Split off what is new, rewrite the rest",

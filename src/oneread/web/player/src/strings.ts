@@ -105,7 +105,7 @@ export const t = {
       for (let bit = 0; bit < 32; bit++) active += (mask >>> bit) & 1;
       return `${some(active, "lane")} active; values are those of lane ${lane}`;
     },
-    legend: { global: "global bytes", shared: "shared requests", running: "runs now" },
+    legend: { global: "global bytes", shared: "shared" },
   },
   refused: (kind: string, message: string) =>
     ({
@@ -215,12 +215,15 @@ export const t = {
       }
       return id === "sectors" && ideal !== undefined ? `${count(value)} (${count(ideal)})` : about(value);
     },
+    /** Whether a ratio says something. */
+    compared: (id: LedgerId, ratio: number) =>
+      id !== "error" && id !== "wrong" && Number.isFinite(ratio) && Math.abs(ratio - 1) > 0.02,
     ratio: (ratio: number) => `${ratio >= 10 ? Math.round(ratio) : Number(ratio.toPrecision(2))} ×`,
     lines: (lines: readonly number[]) =>
       lines.length === 1 ? `Show line ${lines[0]}` : `Show lines ${lines.join(", ")}`,
     measured: "Measured",
     measuredOn: ({ device, date, rows, vocab }: { device: string; date: string; rows: number; vocab: number }) =>
-      `${device}, ${count(rows)} × ${count(vocab)}, ${date}`,
+      `${device}, ${count(rows)} × ${count(vocab)}, ${date.slice(0, 10)}`,
     unmeasured: "not measured",
     speed: (gb: number) => `${count(Math.round(gb))} GB/s`,
     time: (us: number) => (us >= 1000 ? `${about(us / 1000)} ms` : `${about(us)} µs`),
@@ -242,8 +245,7 @@ export const t = {
       lines.length > 1 ? `lines ${lines.join(" and ")}` : `line ${lines[0]}`,
     times: (times: number) => `${count(times)} times`,
     show: "Show me",
-    order: (next: string) => `Try ${next}`,
-    orderTitle: "Try another order",
+    order: (next: string) => `Try another order: ${next}`,
     fix: "Apply fix",
     probe: "Try other launches",
     probing: (launches: number) => `Trying other launches: ${count(launches)} so far`,

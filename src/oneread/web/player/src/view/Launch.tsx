@@ -39,7 +39,7 @@ export function Launch(): JSX.Element {
   );
   const number = { type: "number", min: 0, inputMode: "numeric" } as const;
   return (
-    <section class="launch" aria-label={t.launch.title}>
+    <section class={more ? "launch open" : "launch"} aria-label={t.launch.title}>
       <div class="launch-row">
         {field("rows", number)}
         {field("vocab", number)}

@@ -1,6 +1,6 @@
 // Where the playheads are. One kernel leads; the others stand where they have moved as many bytes
 // of global memory, so that all are seen after the same work, not after the same share of steps.
-import { type Fault, type Unit, level } from "../model";
+import { type Fault, type Recording, type Unit, level } from "../model";
 import type { Seen } from "./seen";
 import type { PageState } from "./state";
 import { SPEEDS } from "./state";
@@ -59,11 +59,7 @@ export class Playback {
   #level(mover: Seen): void {
     const others = this.#all().filter((one) => one !== mover);
     const places = level(others.map((one) => one.recording), mover.bytes);
-    others.forEach((one, index) => {
-      // Before the first byte, each waits before its first access.
-      if (mover.bytes === 0 && one.bytes === 0) return;
-      one.player.jump(places[index] ?? -1);
-    });
+    others.forEach((one, index) => one.player.jump(accessOf(one, places[index] ?? -1)));
   }
 
   #moved(near: boolean): void {
@@ -83,18 +79,16 @@ export class Playback {
   seek(bytes: number): void {
     const all = this.#all();
     const places = level(all.map((one) => one.recording), bytes);
-    all.forEach((one, index) => one.player.jump(places[index] ?? -1));
+    all.forEach((one, index) => one.player.jump(accessOf(one, places[index] ?? -1)));
     this.#moved(false);
   }
 
   /** Go to the beginning: on the first access, where there is something to see. */
   first(): void {
     for (const one of this.#all()) {
-      one.player.jump(-1);
-      one.player.forward("memory");
+      one.player.jump(firstAccess(one));
+      if (one.at < 0) one.player.forward("memory");
     }
-    const { lead } = this;
-    if (lead) this.#level(lead);
     this.#moved(false);
   }
 
@@ -181,4 +175,25 @@ export class Playback {
     }
     this.#frame = requestAnimationFrame(this.#tick);
   };
+}
+
+/** The access with which a kernel came to the bytes that it has moved at a step. */
+function accessOf({ recording }: Seen, step: number): number {
+  return step < 0 || recording.bytes(step) === 0 ? -1 : reached(recording, recording.bytes(step));
+}
+
+/** The first access of global memory, -1 where there is none. */
+function firstAccess({ recording, allBytes }: Seen): number {
+  return allBytes === 0 ? -1 : reached(recording, 1);
+}
+
+/** The first step up to which so many bytes have moved. */
+function reached(recording: Recording, bytes: number): number {
+  let [low, high] = [0, recording.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (recording.bytes(middle) >= bytes) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

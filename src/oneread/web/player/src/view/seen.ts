@@ -134,7 +134,9 @@ function curve(all: Series, block: number): Curve {
     thread,
     m: m && { name: m.name, points: mine(m.points) },
     d: d && { name: d.name, points: mine(d.points) },
-    beads: mine(beads).filter((one) => !one.idle).sort((a, b) => a.step - b.step),
+    beads: mine(beads)
+      .filter((one) => !one.idle && one.value !== 0)
+     .sort((a, b) => a.step - b.step),
   };
 }
 

@@ -13,7 +13,7 @@ const LEFT = 5.2;
 const RIGHT = 1.2;
 const M_HEIGHT = 6.4;
 const D_HEIGHT = 4;
-const GAP = 0.9;
+const GAP = 1.5;
 const TOP = 1.5;
 
 export function Chart(): JSX.Element {

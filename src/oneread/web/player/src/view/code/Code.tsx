@@ -12,9 +12,10 @@ import { factsOf, remarksOf, runningOf } from "./facts";
 export function Code(): JSX.Element {
   const session = useSession();
   const box = useRef<HTMLDivElement>(null);
+  const dock = useRef<HTMLSpanElement>(null);
   useEffect(() => {
-    if (!box.current) return;
-    const panel = new CodePanel(session, box.current);
+    if (!box.current || !dock.current) return;
+    const panel = new CodePanel(session, box.current, dock.current);
     return () => panel.destroy();
   }, [session]);
   return (
@@ -22,7 +23,10 @@ export function Code(): JSX.Element {
       <Files />
       <div class="editor" ref={box} id="editor" />
       <Refusal />
-      <Legend />
+      <p class="legend soft" aria-hidden="true">
+        <Legend />
+        <span class="dock" ref={dock} />
+      </p>
     </div>
   );
 }
@@ -87,17 +91,14 @@ function Refusal(): JSX.Element | null {
 
 function Legend(): JSX.Element {
   return (
-    <p class="legend soft">
+    <>
       <span>
         <i class="swatch hbm" /> {t.code.legend.global}
       </span>
       <span>
         <i class="swatch sram" /> {t.code.legend.shared}
       </span>
-      <span>
-        <i class="swatch now" /> {t.code.legend.running}
-      </span>
-    </p>
+    </>
   );
 }
 
@@ -113,9 +114,10 @@ class CodePanel {
   constructor(
     private readonly session: Session,
     box: HTMLElement,
+    dock: HTMLElement,
   ) {
     const { store, playback } = session;
-    this.#editor = new Editor(box, {
+    this.#editor = new Editor(box, dock, {
       changed: (text) => session.edit(store.state.focus, text),
       run: () => void session.run(),
       moved: (line) => store.set({ cursor: line }),
@@ -153,7 +155,7 @@ class CodePanel {
       this.#editor.remarks(remarksOf(state.refused, state.focus));
     }
     if (this.#changed("place", `${state.moves} ${state.lane}`) || renewed) {
-      this.#editor.running(seen && current ? runningOf(seen, state.lane, slot.text) : null, true);
+      this.#editor.running(seen && current ? runningOf(seen, state.lane, slot.text) : null);
     }
     this.#pair(renewed);
   }

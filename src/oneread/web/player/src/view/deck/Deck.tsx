@@ -63,8 +63,9 @@ function Sentence(): JSX.Element {
   const name = useStore(store, (state) =>
     state.slots.length > 1 ? (state.slots[state.focus]?.key ?? "") : "",
   );
+  const messages = useStore(store, (state) => state.catalogue?.messages);
   const [spoken, speak] = useState("");
-  const text = !seen ? "" : seen.at < 0 ? t.deck.before : sentence(seen.recording, seen.at);
+  const text = !seen ? "" : seen.at < 0 ? t.deck.before : sentence(seen.recording, seen.at, messages);
   useEffect(() => {
     if (playing) return;
     const timer = setTimeout(() => speak(text), 250);

@@ -24,7 +24,7 @@ export interface Size {
 export function heightOf(tracks: readonly Track[]): number {
   const [one] = tracks;
   if (tracks.length !== 1 || !one) return 1.25;
-  return 1.05 + 0.5 * Math.min(MOST_WARPS, one.seen.recording.warps);
+  return 1.05 + 0.7 * Math.min(MOST_WARPS, one.seen.recording.warps);
 }
 
 export function paintTracks(
@@ -128,7 +128,7 @@ function warps(
   const head = 16 * unit;
   const lane = (height - head) / count;
   const colours = {
-    [Kind.Compute]: palette.registerLine,
+    [Kind.Compute]: palette.ramps.register[20] ?? palette.registerLine,
     [Kind.Shared]: palette.sram,
     [Kind.Load]: palette.hbm,
     [Kind.Store]: palette.hbm,
@@ -138,7 +138,7 @@ function warps(
   const steps = recording.run.recording?.steps;
   if (!steps) return;
   const width = Math.max(1, x(1) - x(0));
-  const inset = { [Kind.Compute]: 0.34, [Kind.Barrier]: 0.4, [Kind.Shared]: 0.16 };
+  const inset = { [Kind.Compute]: 0.3, [Kind.Barrier]: 0.42, [Kind.Shared]: 0.14 };
   // Several steps on one pixel: the last kind drawn there is the one that counts most.
   for (const kind of [Kind.Compute, Kind.Barrier, Kind.Shared, Kind.Load, Kind.Store]) {
     context.fillStyle = colours[kind];

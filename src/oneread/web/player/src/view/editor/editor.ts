@@ -10,6 +10,7 @@ import { type GutterActions, type LineFacts, gutters, setFacts } from "./gutters
 import {
   type Remark,
   type Running,
+  badge,
   paired,
   remarks,
   running,
@@ -29,13 +30,20 @@ export class Editor {
   readonly #view: EditorView;
   readonly #editable = new Compartment();
   #quiet = false;
+  /** At the end of the line that runs, over the text: a long line does not push it out of sight. */
+  #badge: HTMLElement | null = null;
+  #line = 0;
 
-  constructor(parent: HTMLElement, actions: EditorActions) {
+  constructor(
+    parent: HTMLElement,
+    private readonly dock: HTMLElement,
+    actions: EditorActions,
+  ) {
     this.#view = new EditorView({ parent, state: this.#state("", actions) });
+    this.#view.scrollDOM.addEventListener("scroll", () => this.#place(), { passive: true });
   }
 
   #state(text: string, actions: EditorActions): EditorState {
-    const nonce = document.querySelector<HTMLElement>("script[nonce]")?.nonce;
     const keys = [
       { key: "Mod-Enter", run: () => (actions.run(), true) },
       { key: "Escape", run: (view: EditorView) => (view.contentDOM.blur(), true) },
@@ -54,9 +62,9 @@ export class Editor {
         cpp(),
         syntaxHighlighting(classHighlighter),
         gutters(actions),
+        EditorView.domEventHandlers({ beforeinput: replaced }),
         [running, paired, remarks],
         this.#editable.of([]),
-        nonce ? EditorView.cspNonce.of(nonce) : [],
         EditorView.contentAttributes.of({ "aria-label": t.code.editor, spellcheck: "false" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.#quiet) actions.changed(update.state.doc.toString());
@@ -96,9 +104,36 @@ export class Editor {
     if (lines[0] !== undefined) this.reveal(lines[0]);
   }
 
-  running(one: Running | null, follow: boolean): void {
+  running(one: Running | null): void {
     this.#view.dispatch({ effects: setRunning.of(one) });
-    if (one && follow) this.reveal(one.line);
+    this.#badge?.remove();
+    this.#badge = one && badge(one);
+    this.#line = one?.line ?? 0;
+    if (!one || !this.#badge) return;
+    const fits = this.#fits(one.line, this.#badge);
+    this.#badge.classList.toggle("inline", fits);
+    (fits ? this.#view.dom : this.dock).append(this.#badge);
+    this.reveal(one.line);
+    if (fits) this.#place();
+  }
+
+  /** Whether a line leaves room for the badge at its end. */
+  #fits(line: number, one: HTMLElement): boolean {
+    const { state, defaultCharacterWidth, scrollDOM, contentDOM } = this.#view;
+    if (line > state.doc.lines) return false;
+    const signs = state.doc.line(line).length + (one.firstElementChild?.textContent?.length ?? 0);
+    const room = scrollDOM.clientWidth - contentDOM.offsetLeft;
+    return signs * defaultCharacterWidth + 11 * defaultCharacterWidth + 128 < room;
+  }
+
+  #place(): void {
+    const { doc } = this.#view.state;
+    if (!this.#badge?.classList.contains("inline") || this.#line > doc.lines) return;
+    const block = this.#view.lineBlockAt(doc.line(this.#line).from);
+    const top = block.top - this.#view.scrollDOM.scrollTop + this.#view.documentPadding.top;
+    this.#badge.hidden = top < 0 || top > this.#view.scrollDOM.clientHeight - 8;
+    this.#badge.style.top = `${top}px`;
+    this.#badge.style.height = `${this.#view.defaultLineHeight}px`;
   }
 
   /** Scroll the editor, never the page, so that a line is well inside. */
@@ -121,4 +156,17 @@ export class Editor {
   destroy(): void {
     this.#view.destroy();
   }
+}
+
+/**
+ * Replace a selection with what is typed. The browser would do it itself, and keep the look of the
+ * old text in a style attribute, which the policy of the page forbids.
+ */
+function replaced(event: InputEvent, view: EditorView): boolean {
+  const { selection } = view.state;
+  if (event.inputType !== "insertText" || event.isComposing || selection.main.empty) return false;
+  if (view.state.readOnly || event.data === null) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type" });
+  return true;
 }

@@ -29,38 +29,26 @@ export const setRunning = StateEffect.define<Running | null>();
 export const setRemarks = StateEffect.define<readonly Remark[]>();
 export const setPaired = StateEffect.define<readonly number[]>();
 
-class Strip extends WidgetType {
-  constructor(private readonly running: Running) {
-    super();
+/** Return what stands at the end of the line that runs: values of its variables, and its lanes. */
+export function badge({ mask, lanes, values, title }: Running): HTMLElement {
+  const outer = document.createElement("div");
+  outer.className = "running-end";
+  outer.setAttribute("aria-hidden", "true");
+  if (values) {
+    const said = document.createElement("span");
+    said.textContent = values;
+    outer.append(said);
   }
-
-  override eq(other: Strip): boolean {
-    const [a, b] = [this.running, other.running];
-    return a.mask === b.mask && a.lanes === b.lanes && a.values === b.values;
+  const strip = document.createElement("span");
+  strip.className = "running-lanes";
+  strip.title = title;
+  for (let lane = 0; lane < lanes; lane++) {
+    const box = document.createElement("i");
+    if ((mask >>> lane) & 1) box.className = "on";
+    strip.append(box);
   }
-
-  override toDOM(): HTMLElement {
-    const { mask, lanes, values, title } = this.running;
-    const outer = document.createElement("span");
-    outer.className = "running-end";
-    outer.setAttribute("aria-hidden", "true");
-    if (values) {
-      const said = document.createElement("span");
-      said.className = "running-values";
-      said.textContent = values;
-      outer.append(said);
-    }
-    const strip = document.createElement("span");
-    strip.className = "running-lanes";
-    strip.title = title;
-    for (let lane = 0; lane < lanes; lane++) {
-      const box = document.createElement("i");
-      if ((mask >>> lane) & 1) box.className = "on";
-      strip.append(box);
-    }
-    outer.append(strip);
-    return outer;
-  }
+  outer.append(strip);
+  return outer;
 }
 
 class Note extends WidgetType {
@@ -85,9 +73,7 @@ const pairedLine = Decoration.line({ class: "paired" });
 
 export const running = field(setRunning, (one, text) => {
   if (one === null || one.line < 1 || one.line > text.lines) return [];
-  const line = text.line(one.line);
-  const strip = Decoration.widget({ widget: new Strip(one), side: 1 });
-  return [runningLine.range(line.from), strip.range(line.to)];
+  return [runningLine.range(text.line(one.line).from)];
 });
 
 export const paired = field(setPaired, (lines, text) =>

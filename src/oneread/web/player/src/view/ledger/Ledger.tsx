@@ -5,7 +5,7 @@ import { t } from "../../strings";
 import type { Seen } from "../seen";
 import { useSession } from "../state";
 import { useStore } from "../store";
-import { Measured } from "./Measured";
+import { Explained, Measured } from "./Measured";
 
 const COUNTED: readonly Counted[] = ["issued", "after_reuse", "dram_model"];
 
@@ -61,7 +61,7 @@ export function Ledger(): JSX.Element {
             </thead>
             <tbody>
               {differences.map((one) => (
-                <Row key={one.id} difference={one} slots={seen.map(({ slot }) => slot)} />
+                <Row key={`${one.id} ${one.entries.find(Boolean)?.buffer}`} difference={one} slots={seen.map(({ slot }) => slot)} />
               ))}
               <Measured seen={seen} />
             </tbody>
@@ -70,6 +70,7 @@ export function Ledger(): JSX.Element {
       ) : (
         <p class="empty soft">{t.machine.nothing}</p>
       )}
+      <Explained seen={seen} />
       <p class="footnote soft">{t.ledger.countedText[counted]}</p>
     </section>
   );
@@ -77,10 +78,14 @@ export function Ledger(): JSX.Element {
 
 function Row({ difference, slots }: { difference: Difference; slots: readonly number[] }) {
   const { id, entries, ratios } = difference;
+  const buffer = entries.find((one) => one?.buffer)?.buffer;
   const most = Math.max(...entries.map((one) => one?.value ?? 0).filter(Number.isFinite), 0);
   return (
     <tr>
-      <th scope="row">{t.ledger.rows[id]}</th>
+      <th scope="row">
+        {t.ledger.rows[id]}
+        {buffer ? <span class="soft"> {t.ledger.of(buffer)}</span> : null}
+      </th>
       {entries.map((entry, index) => (
         <td key={slots[index]}>
           {entry ? (
@@ -110,6 +115,7 @@ function Cell({ id, entry, slot, most, ratio }: CellProps): JSX.Element {
   const bar = t.ledger.barred.has(id) && most > 0;
   return (
     <div class={`count${bad ? " bad" : ""}`}>
+      <div class="numbers">
       {entry.lines.length > 0 ? (
         <button
           type="button"
@@ -122,10 +128,11 @@ function Cell({ id, entry, slot, most, ratio }: CellProps): JSX.Element {
       ) : (
         <span>{text}</span>
       )}
-      {ratio !== undefined && Number.isFinite(ratio) && Math.abs(ratio - 1) > 0.005 ? (
+      {ratio !== undefined && t.ledger.compared(id, ratio) ? (
         <span class="ratio">{t.ledger.ratio(ratio)}</span>
       ) : null}
-      {bar ? <i class={`bar ${id}`} style={{ width: `${(100 * entry.value) / most}%` }} /> : null}
+      </div>
+      {bar ? <i class={`meter ${id}`} style={{ width: `${(100 * entry.value) / most}%` }} /> : null}
     </div>
   );
 

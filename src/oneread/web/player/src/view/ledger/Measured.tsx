@@ -5,23 +5,15 @@ import { t } from "../../strings";
 import type { Seen } from "../seen";
 import { useSession } from "../state";
 
-interface Column {
+export interface Column {
   readonly one: Seen;
   readonly slot: number;
   readonly name: string;
 }
 
 export function Measured({ seen }: { seen: readonly Column[] }): JSX.Element | null {
-  const session = useSession();
-  const measured = seen.map(({ name, slot }) => {
-    const kernel = session.kernel(name);
-    // A changed kernel was never measured.
-    const same = kernel && session.state.slots[slot]?.text === kernel.text;
-    return same ? kernel.measured : [];
-  });
-  const shape = commonShape(measured);
+  const { shape, found } = useMeasured(seen);
   if (shape === null) return null;
-  const found = measured.map((all) => all.find((one) => keyOf(one) === keyOf(shape)));
   const best = Math.max(...found.map((one) => one?.gb_per_s ?? 0));
   return (
     <>
@@ -34,9 +26,11 @@ export function Measured({ seen }: { seen: readonly Column[] }): JSX.Element | n
           <td key={index}>
             {one ? (
               <div class="count">
-                <span>{t.ledger.speed(one.gb_per_s)}</span>
-                <span class="ratio">{t.ledger.time(one.us)}</span>
-                <i class="bar speed" style={{ width: `${(100 * one.gb_per_s) / best}%` }} />
+                <div class="numbers">
+                  <span>{t.ledger.speed(one.gb_per_s)}</span>
+                  <span class="ratio">{t.ledger.time(one.us)}</span>
+                </div>
+                <i class="meter speed" style={{ width: `${(100 * one.gb_per_s) / best}%` }} />
               </div>
             ) : (
               <span class="soft">{t.ledger.unmeasured}</span>
@@ -44,18 +38,18 @@ export function Measured({ seen }: { seen: readonly Column[] }): JSX.Element | n
           </td>
         ))}
       </tr>
-      <Explained seen={seen} found={found} />
     </>
   );
 }
 
 /** Where fewer accesses took longer, say what was paid for them. */
-function Explained({ seen, found }: { seen: readonly Column[]; found: (Measurement | undefined)[] }) {
+export function Explained({ seen }: { seen: readonly Column[] }): JSX.Element | null {
+  const { found } = useMeasured(seen);
   const reasons = seen.flatMap((less, index) =>
     seen.flatMap((more, other) => {
       const [a, b] = [found[index], found[other]];
       const fewer = less.one.recording.run.counts.issued_bytes < more.one.recording.run.counts.issued_bytes;
-      if (!a || !b || !fewer || a.us <= b.us) return [];
+      if (!a || !b || !fewer || a.us < 1.03 * b.us) return [];
       const { barriers, shared_requests } = less.one.recording.run.counts;
       const theirs = more.one.recording.run.counts;
       return t.ledger.slower(less.name, more.name, a.us / b.us, {
@@ -66,13 +60,11 @@ function Explained({ seen, found }: { seen: readonly Column[]; found: (Measureme
   );
   if (reasons.length === 0) return null;
   return (
-    <tr class="explained">
-      <td colSpan={seen.length + 1}>
+    <div class="explained">
         {reasons.map((one) => (
           <p key={one}>{one}</p>
         ))}
-      </td>
-    </tr>
+    </div>
   );
 }
 
@@ -90,4 +82,22 @@ function commonShape(measured: readonly (readonly Measurement[])[]): Measurement
   const size = ({ one }: { one: Measurement }): number => one.rows * one.vocab;
   const [best] = [...counts.values()].sort((a, b) => b.times - a.times || size(b) - size(a));
   return best?.one ?? null;
+}
+
+interface Found {
+  /** The shape that the kernels are compared at, null where none was measured. */
+  readonly shape: Measurement | null;
+  readonly found: readonly (Measurement | undefined)[];
+}
+
+/** Return what was measured of the kernels at one shape. A changed kernel was never measured. */
+function useMeasured(seen: readonly Column[]): Found {
+  const session = useSession();
+  const measured = seen.map(({ name, slot }) => {
+    const kernel = session.kernel(name);
+    return kernel && session.state.slots[slot]?.text === kernel.text ? kernel.measured : [];
+  });
+  const shape = commonShape(measured);
+  const found = measured.map((all) => all.find((one) => shape && keyOf(one) === keyOf(shape)));
+  return { shape, found };
 }

@@ -5,7 +5,7 @@ import { t } from "../../strings";
 import { palette } from "../colours";
 import type { Seen } from "../seen";
 import type { Session } from "../session";
-import { type PageState, useSession } from "../state";
+import { useSession } from "../state";
 import { useStore } from "../store";
 import { Heading } from "./Heading";
 import { type Contents, type Plan, contentsOf, hit, plans } from "./plan";
@@ -20,6 +20,7 @@ export function Machine(): JSX.Element {
   const { store } = session;
   const slots = useStore(store, (state) => state.slots);
   const focus = useStore(store, (state) => state.focus);
+  const stale = useStore(store, (state) => (state.refused?.diagnostics.length ?? 0) > 0);
   const box = useRef<HTMLDivElement>(null);
   const [alone, setAlone] = useState(false);
   useLayoutEffect(() => {
@@ -35,7 +36,7 @@ export function Machine(): JSX.Element {
   const shown = slots.map((_, index) => index).filter((index) => !alone || index === focus);
   useMachines(session, box, shown);
   return (
-    <section class="card machine" id="machine" aria-label={t.machine.title}>
+    <section class={stale ? "card machine stale" : "card machine"} id="machine" aria-label={t.machine.title}>
       {alone && slots.length > 1 ? <KernelTabs /> : null}
       <div class="columns" ref={box} data-kernels={shown.length}>
         {shown.map((index) => (
@@ -97,6 +98,7 @@ class Machines {
   readonly #undo: (() => void)[] = [];
   #frame = 0;
   #key = "";
+  #arranged: readonly Seen[] = [];
   #gutter = 0;
 
   constructor(
@@ -132,7 +134,7 @@ class Machines {
       return one ? [[slot, one] as const] : [];
     });
     if (seen.length === 0) return;
-    this.#arrange(seen, state);
+    this.#arrange(seen);
     for (const [slot, one] of seen) {
       const plan = this.#plans.get(slot);
       if (!plan) continue;
@@ -148,7 +150,7 @@ class Machines {
   }
 
   /** Make new plans where what is shown, or the room for it, is another. */
-  #arrange(seen: readonly (readonly [number, Seen])[], state: Readonly<PageState>): void {
+  #arrange(seen: readonly (readonly [number, Seen])[]): void {
     const colours = palette();
     const width = Math.floor(this.outer.clientWidth / this.#stages.size);
     for (const [slot, one] of seen) this.#stages.get(slot)?.follow(one);
@@ -157,18 +159,20 @@ class Machines {
       passes: passesOf(one),
     }));
     const key = JSON.stringify([
-      width, colours.rem, seen.map(([slot, one]) => [slot, one.block, state.seen.indexOf(one), one.recording.run.kernel, one.recording.length]),
+      width, devicePixelRatio, colours.rem, seen.map(([slot, one]) => [slot, one.block]),
       contents.map((one) => [one.global.map(({ window }) => window), one.warps]),
     ]);
-    if (key === this.#key) return;
+    const same = seen.length === this.#arranged.length && seen.every(([, one], at) => one === this.#arranged[at]);
+    if (same && key === this.#key) return;
     this.#key = key;
+    this.#arranged = seen.map(([, one]) => one);
     const names = contents.flatMap((one) => [
       ...one.global.map(({ buffer }) => buffer.name),
       ...one.arrays.map((buffer) => buffer.name),
       ...one.variables,
     ]);
-    this.#gutter = measure([...names, "row 00"], colours, width * 0.22);
-    const made = plans(contents, width, colours.rem, this.#gutter);
+    this.#gutter = measure([...names, "row 00"], colours, width * 0.24);
+    const made = plans(contents, width, colours.rem, this.#gutter, devicePixelRatio || 1);
     seen.forEach(([slot], index) => this.#plans.set(slot, made[index]!));
   }
 

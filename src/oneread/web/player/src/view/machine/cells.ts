@@ -66,6 +66,10 @@ export class CellPainter {
     } else {
       context.fillStyle = palette.surface;
       context.fillRect(x, y, w, h);
+      context.fillStyle = palette.none;
+      context.globalAlpha *= 0.35;
+      context.fillRect(x, y, w, h);
+      context.globalAlpha = cell < plot.own ? 1 : 0.4;
       context.fillStyle = this.#hatch ?? palette.none;
       context.fillRect(x, y, w, h);
     }
@@ -88,13 +92,13 @@ export class CellPainter {
     const step = shade(value, low, high);
     context.fillStyle = palette.ramps[plot.band][step] ?? palette.none;
     context.fillRect(x, y, w, h);
-    const room = palette.rem * 1.5;
+    const room = palette.rem * 1.25;
     if (w < room || h < palette.rem * 0.62) return;
     context.fillStyle = palette.text[step >= palette.turn ? 1 : 0];
-    context.font = `${Math.min(h - 2, palette.rem * 0.56)}px ${palette.mono}`;
+    context.font = `${Math.min(h - 2, palette.rem * 0.53)}px ${palette.mono}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.fillText(brief(value), x + w / 2, y + h / 2 + 0.5, w - 2);
+    context.fillText(brief(value, w < 1.7 * palette.rem), x + w / 2, y + h / 2 + 0.5, w - 2);
   }
 
   #passes(
@@ -203,13 +207,13 @@ export function hatch(
 }
 
 /** A number in few signs, for a cell. */
-export function brief(value: Value): string {
+export function brief(value: Value, short = false): string {
   const number = Number(value);
   const size = Math.abs(number);
   if (Number.isInteger(number) && size < 1000) return String(number).replace("-", "−");
   if (size !== 0 && (size < 0.005 || size >= 1000)) {
     return number.toExponential(0).replace("e+", "e").replace("-", "−");
   }
-  const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
+  const digits = size >= 100 || (short && size >= 10) ? 0 : size >= 10 || (short && size >= 1) ? 1 : 2;
   return number.toFixed(digits).replace(/^(-?)0\./, "$1.").replace("-", "−");
 }

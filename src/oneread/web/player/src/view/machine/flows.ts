@@ -120,7 +120,8 @@ export function arcs(plan: Plan, all: readonly Request[]): Arc[] {
   return found;
 }
 
+/** Where arcs begin and end: at the upper edge, so that they hide no number. */
 function middle(plot: Plot, index: number): readonly [number, number] {
   const [x, y] = corner(plot, index);
-  return [x + plot.w / 2, y + plot.h / 2];
+  return [x + plot.w / 2, y + 1];
 }

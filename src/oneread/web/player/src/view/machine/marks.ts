@@ -55,15 +55,15 @@ function names(
     }
     context.textAlign = "right";
     const middle = plot.y + plot.h / 2;
-    context.fillText(fit(context, plot.label, gutter), plot.x - 6 * unit, middle);
+    context.fillText(fit(context, plot.label, gutter - 8 * unit), plot.x - 5 * unit, middle);
     if (plot.band === "hbm" && plot.buffer && plot.buffer.rowCells > 0) {
       context.font = `${9.5 * unit}px ${palette.sans}`;
       context.fillStyle = palette.soft;
       const row = Math.floor(plot.first / plot.buffer.rowCells);
-      context.fillText(t.machine.row(row), plot.x - 6 * unit, middle + 12 * unit, gutter);
+      context.fillText(t.machine.row(row), plot.x - 5 * unit, middle + 12 * unit, gutter);
       if (plot.partial) {
         const from = plot.first - row * plot.buffer.rowCells;
-        context.fillText(t.machine.from(from), plot.x - 6 * unit, middle + 24 * unit, gutter);
+        context.fillText(t.machine.from(from), plot.x - 5 * unit, middle + 24 * unit, gutter);
       }
     }
   }
@@ -174,7 +174,7 @@ function arc(
   to: readonly [number, number],
   rem: number,
 ): void {
-  const rise = Math.min(rem * 1.4, 4 + Math.abs(to[0] - from[0]) * 0.22);
+  const rise = Math.min(rem * 0.8, 4 + Math.abs(to[0] - from[0]) * 0.2);
   context.globalAlpha = 0.75;
   context.beginPath();
   context.moveTo(...from);
@@ -224,7 +224,7 @@ function barrier(
   const band = plan.bands[2];
   if (!waiting || !band) return;
   const unit = palette.rem / 16;
-  const y = band.top - 8 * unit;
+  const y = band.top - 7 * unit;
   const part = plan.w / warps;
   for (let warp = 0; warp < warps; warp++) {
     const here = waiting.warps.includes(warp);
@@ -260,7 +260,7 @@ function pills(
     context.textAlign = "center";
     const width = Math.min(plan.width - 8 * unit, context.measureText(text).width + 18 * unit);
     const x = Math.max(width / 2 + 4 * unit, Math.min(plan.x + plan.w / 2, plan.width - width / 2));
-    const y = above.bottom + (space === "global" ? 21 : 14) * unit;
+    const y = above.bottom + (space === "global" ? 18 : 13) * unit;
     context.beginPath();
     context.roundRect(x - width / 2, y - 10 * unit, width, 20 * unit, 10 * unit);
     context.fillStyle = bad ? palette.faultWash : palette.surface;

@@ -10,7 +10,7 @@ export const COLUMNS = 32;
 /** Lines of cells that a buffer in global memory shows at once. */
 const MOST_LINES = 8;
 const MOST_WARPS = 4;
-const MOST_VARIABLES = 5;
+const MOST_VARIABLES = 4;
 const MOST_SCALARS = 3;
 
 /** Which part of a buffer in global memory is shown. */
@@ -103,8 +103,9 @@ export function contentsOf(
 function variablesOf(seen: Seen): string[] {
   const names = seen.recording.run.recording?.names ?? [];
   const typed = names.filter((one) => one.space === "register");
-  const floats = typed.filter((one) => /^(const )?(float|double|__half|half)\b/.test(one.type));
-  const chosen = floats.length > 0 ? floats : typed.filter((one) => !one.type.includes("*"));
+  const values = typed.filter((one) => !one.type.includes("*"));
+  const floats = values.filter((one) => /\b(float|double|__half|half)\b/.test(one.type));
+  const chosen = floats.length > 0 ? floats : values;
   return [...new Set(chosen.map((one) => one.name))].slice(0, MOST_VARIABLES);
 }
 
@@ -120,17 +121,18 @@ export function plans(
   width: number,
   rem: number,
   gutter: number,
+  ratio: number,
 ): Plan[] {
   const unit = rem / 16;
-  const edge = 10 * unit;
-  const w = Math.floor((width - gutter - 2 * edge) / COLUMNS);
-  const sizes: Sizes = { unit, x: Math.round(gutter + edge), w: Math.max(4, w) };
+  const edge = 6 * unit;
+  const w = Math.floor(((width - gutter - 2 * edge) / COLUMNS) * ratio) / ratio;
+  const sizes: Sizes = { unit, x: Math.round(gutter), w: Math.max(4, w) };
   const parts = all.map((one) => [
     globalPart(one, sizes), sharedPart(one, sizes), registerPart(one, sizes),
   ]);
   const heights = [0, 1, 2].map((band) => Math.max(...parts.map((one) => one[band]!.height)));
   const names: readonly Band[] = ["hbm", "sram", "register"];
-  const gaps = [0, 42 * unit, 46 * unit];
+  const gaps = [0, 36 * unit, 40 * unit];
   return parts.map((three) => {
     let top = 0;
     const bands: BandPlan[] = [];
@@ -193,7 +195,7 @@ function sharedPart(contents: Contents, sizes: Sizes): Part {
     const count = Math.min(buffer.cells, lines * COLUMNS);
     const partial = count < buffer.cells;
     const plot = { ...base, label: buffer.name, buffer, count, own: count, x, y, scalar: false, partial };
-    y += lines * h + 6 * unit;
+    y += lines * h + 9 * unit;
     return plot;
   });
   contents.scalars.forEach((buffer, index) => {
@@ -212,7 +214,7 @@ function sharedPart(contents: Contents, sizes: Sizes): Part {
 
 function registerPart(contents: Contents, sizes: Sizes): Part {
   const { unit, x, w } = sizes;
-  const h = Math.round(Math.max(8 * unit, Math.min(w * 0.95, 15 * unit)));
+  const h = Math.round(Math.max(10 * unit, Math.min(w * 0.95, 15 * unit)));
   let y = HEAD * unit;
   const plots: Plot[] = [];
   const warps = new Map<number, { top: number; bottom: number }>();

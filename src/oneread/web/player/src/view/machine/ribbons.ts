@@ -33,7 +33,7 @@ export function paintBands(
     const from = 10 * unit + context.measureText(name).width + 7 * unit;
     context.fillStyle = palette.soft;
     context.font = `${10.5 * unit}px ${palette.sans}`;
-    if (from + context.measureText(about).width < plan.width - 8 * unit) {
+    if (plan.width > 26 * palette.rem || band === "hbm") {
       context.fillText(about, from, top + 13 * unit);
     }
   }
@@ -82,7 +82,7 @@ function ribbon(
 ): void {
   const [from, to] = [flow.cellBottom, flow.laneTop];
   const paint = context.createLinearGradient(0, from, 0, to);
-  const [strong, weak] = many > 8 ? [0.5, 0.3] : [0.36, 0.16];
+  const [strong, weak] = many > 8 ? [0.5, 0.3] : [0.3, 0.16];
   paint.addColorStop(0, faded(colour, up ? weak : strong));
   paint.addColorStop(1, faded(colour, up ? strong : weak));
   shape(context, flow, progress, up, paint);

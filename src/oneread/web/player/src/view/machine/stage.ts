@@ -168,5 +168,5 @@ export function measure(names: readonly string[], colours: Palette, most: number
   if (context === null) return most;
   context.font = `${10.5 * (colours.rem / 16)}px ${colours.mono}`;
   const widest = Math.max(0, ...names.map((name) => context.measureText(name).width));
-  return Math.ceil(Math.min(most, widest + 10));
+  return Math.ceil(Math.min(most, widest + colours.rem));
 }
