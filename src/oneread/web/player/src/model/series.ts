@@ -92,8 +92,8 @@ function termsBefore(
 }
 
 /**
- * Return what variables that hold maxima have in the lane of a factor: in registers around the
- * step, as they were watched before, and what each takes next, which is often why d is corrected.
+ * Return what variables that hold maxima have in the lane of a factor, and what each of them takes
+ * next, which is often why d is corrected.
  */
 function maximaAt(recording: Recording, maxima: readonly Line[], point: Point): number[] {
   return maxima.flatMap(({ name, points }) => {
@@ -103,12 +103,13 @@ function maximaAt(recording: Recording, maxima: readonly Line[], point: Point): 
       .filter(({ set }) => (set >>> point.lane) & 1)
       .map(({ values }) => Number(values[point.lane]));
     const ours = points.filter((one) => one.block === point.block);
-    const seen = ours.filter((one) => one.step <= point.step).slice(-2).reverse();
+    const seen = ours.findLast((one) => one.step <= point.step);
     const next = ours.find(
       (one) => one.step > point.step && one.warp === point.warp && one.lane === point.lane,
     );
-    const watched = [...seen, ...(next === undefined ? [] : [next])].map((one) => one.value);
-    return [...new Set([...held, ...watched])];
+    // What is no register is in shared memory, where the last one to change it counts.
+    const now = held.length > 0 || seen === undefined ? held : [seen.value];
+    return [...new Set(next === undefined ? now : [...now, next.value])];
   });
 }
 
