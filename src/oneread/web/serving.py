@@ -71,6 +71,7 @@ def configuration(guard: Guard) -> uvicorn.Config:
     return uvicorn.Config(
         guard,
         http="h11",
+        loop="asyncio",
         ws="none",
         lifespan="on",
         log_level="warning",
