@@ -103,3 +103,14 @@ def test_limits_of_the_process_are_set() -> None:
     code = f"print([resource.getrlimit(getattr(resource, name)) for name in {names}])"
     wanted = (worker.MEMORY_BYTES, 0, worker.PROCESSOR_S, 0, worker.OPEN_FILES)
     assert confined(code) == f"{[(most, most) for most in wanted]}\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
+def test_run_that_wants_too_much_memory_is_an_answer() -> None:
+    code = (
+        "jobs.JOBS['trace'] = lambda job: bytearray(2 << 30)\n"
+        'print(jobs.answer("trace", b\'{"kernels": [{"key": "relu"}]}\').body)\n'
+    )
+    said = json.loads(confined(code))
+    assert said["error"]["kind"] == "limit"
+    assert "more memory" in said["error"]["message"]
