@@ -60,6 +60,39 @@ describe("decode", () => {
   });
 });
 
+describe("a recording that a limit has cut", () => {
+  const recording = recordingOf(
+    "safe_softmax_tiled", "--rows", "8", "--vocab", "64", "-D", "TILE=32",
+    "--limit", "recorded=300",
+  );
+
+  it("names the limit and has the first blocks", () => {
+    expect(recording.reduced).toBe("recorded");
+    expect(recording.blocks.length).toBeGreaterThan(0);
+    expect(recording.blocks.length).toBeLessThan(8);
+    expect(recording.blocks).toEqual(recording.blocks.map((_, place) => place));
+  });
+
+  it("leaves the outputs of the other blocks unset", () => {
+    const y = buffer(recording, "y");
+    const { set } = last(recording).cells(y, 0, y.cells);
+    const recorded = recording.blocks.length * 64;
+    expect([...set]).toEqual(Array.from({ length: y.cells }, (_, at) => Number(at < recorded)));
+  });
+
+  it("has no shared memory of a block that is not there", () => {
+    const cell = last(recording).cell(buffer(recording, "scratch"), 0, { block: 7 });
+    expect(cell).toEqual({ value: undefined, step: -1 });
+    expect(last(recording).registers({ block: 7, warp: 0 })).toEqual([]);
+    expect(last(recording).waiting(7)).toBeUndefined();
+  });
+
+  it("refuses a step that it does not have", () => {
+    expect(() => recording.step(-1)).toThrow(RangeError);
+    expect(() => recording.step(recording.length)).toThrow(RangeError);
+  });
+});
+
 describe("types of cells", () => {
   const recording = recordingOf(
     kernelFile("corners.cu"), "--rows", "1", "--vocab", "32", "--block", "32", "--grid", "1",
@@ -102,5 +135,4 @@ describe("types of cells", () => {
     expect(value("mine", 2 * 5)).toBe(value("x", 5));
     expect(value("mine", 2 * 25)).toBe(-Infinity);
   });
-
 });

@@ -1,9 +1,9 @@
 /** Trace files as the engine of this checkout makes them, so that no fixture can be stale. */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 
 import { type Recording, type Trace, decode } from "../../src/model";
 
@@ -19,18 +19,28 @@ export const GALLERY = [
   "zoo_missing_syncwarp_fixed", "zoo_lowest_sentinel", "zoo_lowest_sentinel_fixed",
 ] as const;
 
+const ROOT = join(import.meta.dirname, "../../../../../..");
+
+/** Python with what the package needs: that of `make`, unless another one is named. */
+function python(): string {
+  const made = join(ROOT, ".venv/bin/python");
+  return process.env["PYTHON"] ?? (existsSync(made) ? made : "python");
+}
+
 /** Return what `python -m oneread trace ARGUMENTS --out` writes. */
 export function traceOf(...arguments_: string[]): Trace {
   const folder = mkdtempSync(join(tmpdir(), "oneread-trace-"));
   try {
     const file = join(folder, "run.json");
-    const python = process.env["PYTHON"] ?? "python";
+    const path = [join(ROOT, "src"), process.env["PYTHONPATH"] ?? ""].join(delimiter);
     const { status, error, stderr } = spawnSync(
-      python, ["-m", "oneread", "trace", ...arguments_, "--out", file], { encoding: "utf8" },
+      python(),
+      ["-m", "oneread", "trace", ...arguments_, "--out", file],
+      { encoding: "utf8", env: { ...process.env, PYTHONPATH: path } },
     );
     // 1 is a kernel with a fault, of which there are many here.
     if (status !== 0 && status !== 1) {
-      throw new Error(`${python} -m oneread trace ${arguments_.join(" ")}: ${error ?? stderr}`);
+      throw new Error(`${python()} -m oneread trace ${arguments_.join(" ")}: ${error ?? stderr}`);
     }
     return JSON.parse(readFileSync(file, "utf8")) as Trace;
   } finally {
