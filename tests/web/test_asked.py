@@ -60,8 +60,8 @@ def test_numbers_that_json_lacks_are_words() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff{}", b"[" * 1_000_000, b'{"rows": ' + b"9" * 5_000 + b"}"],
-    ids=["empty", "cut", "bytes", "deep", "digits"],
+    [b"", b"{", b"\xff{}", b"[" * 1_000_000, b'{"rows": ' + b"9" * 5_000 + b"}", b'{"rows": NaN}'],
+    ids=["empty", "cut", "bytes", "deep", "digits", "constant"],
 )
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(UsageError, match="no JSON that can be read"):
@@ -106,6 +106,7 @@ def test_kernels_that_are_none_are_refused(kernels: Any, why: str) -> None:
         ({"defines": {"TILE": True}}, "TILE has no value"),
         ({"defines": {"TILE": [1]}}, "TILE has no value"),
         ({"arguments": {"x": None}}, "x has no value"),
+        ({"arguments": {"x": 1e999}}, "x has no value"),
         ({"grid": 1.5}, "grid is no size"),
         ({"grid": [True]}, "grid is no size"),
         ({"block": {}}, "block is no size"),

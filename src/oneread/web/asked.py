@@ -6,9 +6,10 @@ Knows no server and opens no file. What is not as it should be is an error that 
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from oneread.source.errors import quoted
 from oneread.trace.case import Case, Extent, Size, parse_extent
@@ -66,7 +67,7 @@ def read(body: bytes) -> Asked:
         When it is not what it should be.
     """
     try:
-        value = json.loads(body.decode("utf-8"))
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise UsageError("the request is no JSON that can be read") from None
     fields = _Fields("the request", value)
@@ -81,6 +82,10 @@ def read(body: bytes) -> Asked:
     )
     fields.done()
     return asked
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)  # NaN and the infinities are words here, as in the trace file
 
 
 class _Fields:
@@ -165,7 +170,8 @@ def _said(fields: _Fields, name: str, kinds: tuple[type, ...]) -> dict[str, Any]
     for key, value in found.items():
         if not re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII):
             raise UsageError(f"{name}: '{quoted(key)}' is no name")
-        if not isinstance(value, kinds) or isinstance(value, bool):
+        is_finite = not isinstance(value, float) or math.isfinite(value)
+        if not isinstance(value, kinds) or isinstance(value, bool) or not is_finite:
             raise UsageError(f"{name}: {quoted(key)} has no value that can be given")
         if isinstance(value, str):
             _unicode(name, value)
