@@ -51,7 +51,7 @@ export function meetingsOf(recording: Recording): ReadonlyMap<number, Meetings> 
   );
 }
 
-export function isBarrier(recording: Recording, step: number): boolean {
+function isBarrier(recording: Recording, step: number): boolean {
   const [from, to] = recording.eventsOf(step);
   for (let event = from; event < to; event++) {
     if (recording.operation(event) === "barrier") return true;

@@ -27,7 +27,7 @@ export function exchange(recording: Recording, index: number): Exchange | undefi
 }
 
 /** Return a statement, or a condition, from where it begins to its `;` or `)`. */
-export function statementAt(source: string, line: number, column: number): string {
+function statementAt(source: string, line: number, column: number): string {
   const rest = source.split("\n").slice(line - 1).join("\n").slice(column - 1);
   const bare = rest.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, " ");
   let depth = 0;

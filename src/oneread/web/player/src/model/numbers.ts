@@ -30,16 +30,16 @@ export function laneList(bits: number): string {
 }
 
 /** Numbers with equal steps between them. */
-export interface Run {
+export interface Range {
   readonly low: number;
   readonly high: number;
   readonly stride: number;
 }
 
 /** Return distinct numbers as runs, in order; those with another step than 1 need four or more. */
-export function ranges(numbers: Iterable<number>, largest = Infinity): Run[] {
+export function ranges(numbers: Iterable<number>, largest = Infinity): Range[] {
   const sorted = Float64Array.from(new Set(numbers)).sort();
-  const found: Run[] = [];
+  const found: Range[] = [];
   for (let at = 0; at < sorted.length; ) {
     const low = sorted[at]!;
     const stride = at + 1 < sorted.length ? sorted[at + 1]! - low : 1;

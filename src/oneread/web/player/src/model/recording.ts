@@ -190,7 +190,7 @@ export class Recording {
 }
 
 /** Return the places of each value of a column. */
-export function grouped(column: ArrayLike<number>): Map<number, Int32Array> {
+function grouped(column: ArrayLike<number>): Map<number, Int32Array> {
   const found = new Map<number, number[]>();
   for (let index = 0; index < column.length; index++) {
     const known = found.get(column[index]!);

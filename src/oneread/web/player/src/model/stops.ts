@@ -27,7 +27,7 @@ function memory(recording: Recording, follow: WarpId | null): Int32Array {
   return statements(recording, follow).filter((step) => touchesMemory(recording, step));
 }
 
-export function touchesMemory(recording: Recording, step: number): boolean {
+function touchesMemory(recording: Recording, step: number): boolean {
   const [from, to] = recording.eventsOf(step);
   for (let event = from; event < to; event++) {
     const operation = recording.operation(event);
