@@ -114,3 +114,13 @@ def test_run_that_wants_too_much_memory_is_an_answer() -> None:
     said = json.loads(confined(code))
     assert said["error"]["kind"] == "limit"
     assert "more memory" in said["error"]["message"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
+def test_limits_that_are_lower_already_stay() -> None:
+    setup = SETUP.replace(
+        "worker.confine", "resource.setrlimit(resource.RLIMIT_CPU, (3, 4))\nworker.confine"
+    )
+    code = f"{setup}print(resource.getrlimit(resource.RLIMIT_CPU))"
+    said = subprocess.run([*ISOLATED, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "(4, 4)\n"
