@@ -27,8 +27,8 @@ READABLE = tuple(
 )
 
 #: Kinds of events, by their first word, that no run has a need for; all else is made of these.
-FORBIDDEN = ("ctypes", "fcntl", "mmap", "os", "pty", "resource", "shutil", "signal", "socket")
-FORBIDDEN += ("sqlite3", "subprocess", "syslog")
+FORBIDDEN = frozenset(["ctypes", "fcntl", "mmap", "os", "pty", "resource", "shutil", "signal"])
+FORBIDDEN |= {"socket", "sqlite3", "subprocess", "syslog"}
 
 
 def confine() -> None:
