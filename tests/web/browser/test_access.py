@@ -167,7 +167,7 @@ def test_dark_follows_the_system(opened: Any) -> None:
     page = opened(color_scheme="dark").page
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.emulate_media(color_scheme="light")
-    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
 
 
 def test_reduced_motion_draws_no_frames_after_a_step(opened: Any) -> None:

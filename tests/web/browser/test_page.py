@@ -205,7 +205,7 @@ def test_lesson_has_seven_steps_with_numbers(page: Any) -> None:
 def test_lesson_goes_to_a_step(page: Any, tab: Tab) -> None:
     page.get_by_role("tab", name="Lesson").click()
     before = tab.place
-    page.get_by_role("button", name=re.compile("^Go to the step of: Split off")).click()
+    page.get_by_role("button", name=re.compile("^Go there: Split off")).click()
     assert tab.place != before
 
 

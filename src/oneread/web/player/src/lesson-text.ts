@@ -62,7 +62,7 @@ export const lessonText = {
   intro: (kernel: string) => `The numbers are those of ${kernel}, row by row as it ran.`,
   none: "This kernel reads no row whose softmax could be told step by step.",
   go: "Go there",
-  goTo: (title: string) => `Go to the step of: ${title}`,
+  goTo: (title: string) => `Go there: ${title}`,
   general: "in general",
   here: "here",
   steps,

@@ -28,7 +28,7 @@ interface Paid {
 type Severity = "error" | "warning" | "note";
 
 export const t = {
-  title: "oneread: watch softmax kernels move data",
+
   skip: "Skip to the machine",
   bar: {
     motto: "watch softmax kernels move data",
@@ -168,11 +168,13 @@ export const t = {
     none: "This kernel keeps no running maximum.",
     noBeads: "m is found before d is summed, so nothing has to be corrected: a pass for each.",
     newTerms: "new terms",
+    bead: (factor: string) => `× ${factor}: go to this correction`,
     beforeBeads: (beads: number) =>
       `${some(beads, "correction")} to come: whenever m rises, what was summed is multiplied once.`,
   },
   ledger: {
     title: "Ledger",
+    table: "Counts of each kernel",
     what: "What is counted",
     counted: "Which bytes",
     absent: "–",

@@ -28,7 +28,6 @@ export function App(): JSX.Element {
       <a class="button skip" href="#machine">
         {t.skip}
       </a>
-      <h1 class="unseen">{t.title}</h1>
       <Bar />
       <Launch />
       <main class="main">

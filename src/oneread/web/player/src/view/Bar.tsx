@@ -26,10 +26,10 @@ export function Bar(): JSX.Element {
   );
   return (
     <header class="bar">
-      <p class="mark">
+      <h1 class="mark">
         <b>oneread</b>
         <span class="soft">{t.bar.motto}</span>
-      </p>
+      </h1>
       {live ? <Presets /> : <Recorded />}
       <div class="bar-tools">
         {button("tour", t.bar.tour, () => session.tour(0))}

@@ -130,8 +130,8 @@ function Beads({ seen, curve, plot, rem, active }: Part & { seen: Seen; active: 
           key={bead.step}
           class={`bead${bead === active ? " active" : ""}${bead.step > seen.at ? " ahead" : ""}`}
           role="button"
-          tabIndex={0}
-          aria-label={bead.sentence}
+          tabindex={0}
+          aria-label={t.chart.bead(short(bead.value))}
           onClick={() => session.playback.jump(session.state.focus, bead.step)}
           onKeyDown={(event) => {
             if (event.key !== "Enter") return;

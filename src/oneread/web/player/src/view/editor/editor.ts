@@ -65,7 +65,7 @@ export class Editor {
         EditorView.domEventHandlers({ beforeinput: replaced }),
         [running, paired, remarks],
         this.#editable.of([]),
-        EditorView.contentAttributes.of({ "aria-label": t.code.editor, spellcheck: "false" }),
+        EditorView.contentAttributes.of({ "aria-label": t.code.editor, spellcheck: "false", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.#quiet) actions.changed(update.state.doc.toString());
           if (update.selectionSet || update.docChanged) {

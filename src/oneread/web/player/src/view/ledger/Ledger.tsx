@@ -45,7 +45,7 @@ export function Ledger(): JSX.Element {
         </fieldset>
       </header>
       {first ? (
-        <div class="scroll" role="region" aria-label={t.ledger.title} tabIndex={0}>
+        <div class="scroll" role="region" aria-label={t.ledger.table} tabIndex={0}>
           <table>
             <thead>
               <tr>

@@ -144,7 +144,6 @@ class Machines {
         gutter: this.#gutter,
         moving: state.near && state.speed < 4 && !still(),
         speed: state.playing ? Math.max(1, state.speed) : 1,
-        named: true,
       });
     }
   }

@@ -21,7 +21,7 @@ export class CellPainter {
   #palette: Palette | null = null;
   #hatch: CanvasPattern | null = null;
 
-  /** Draw the state; all of it where the plan or the colours are others. */
+  /** Draw the state; all of it, which is told, where the plan or the colours are others. */
   paint(
     context: CanvasRenderingContext2D,
     plan: Plan,
@@ -29,8 +29,9 @@ export class CellPainter {
     state: State,
     block: number,
     extents: Extents,
-  ): void {
-    if (plan !== this.#plan || palette !== this.#palette) {
+  ): boolean {
+    const whole = plan !== this.#plan || palette !== this.#palette;
+    if (whole) {
       context.clearRect(0, 0, plan.width, plan.height);
       this.#drawn = plan.plots.map(() => null);
       this.#plan = plan;
@@ -47,6 +48,7 @@ export class CellPainter {
       }
       this.#drawn[index] = now;
     });
+    return whole;
   }
 
   #cell(

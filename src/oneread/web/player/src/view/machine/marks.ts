@@ -1,4 +1,4 @@
-// What lies before the cells: outlines of what a step touches, names, arcs, barriers, remarks.
+// What lies before the cells: outlines of what a step touches, arcs, barriers, remarks.
 import type { Exchange, Request, State, Step } from "../../model";
 import { t } from "../../strings";
 import type { Palette } from "../colours";
@@ -16,8 +16,6 @@ export interface Marked {
   readonly warps: number;
   readonly lane: number;
   readonly shown: Shown | null;
-  /** Widest name that fits beside the grid. */
-  readonly gutter: number;
 }
 
 export function paintMarks(
@@ -27,7 +25,7 @@ export function paintMarks(
   marked: Marked,
 ): void {
   context.clearRect(0, 0, plan.width, plan.height);
-  names(context, plan, palette, marked);
+  statuses(context, plan, palette, marked);
   lanes(context, plan, palette, marked);
   for (const request of marked.requests) outlines(context, plan, palette, request);
   drawArcs(context, plan, palette, marked);
@@ -36,37 +34,14 @@ export function paintMarks(
   pills(context, plan, palette, marked.requests);
 }
 
-function names(
+function statuses(
   context: CanvasRenderingContext2D,
   plan: Plan,
   palette: Palette,
-  { gutter, state, block, step }: Marked,
+  { state, block, step }: Marked,
 ): void {
   const unit = palette.rem / 16;
   context.textBaseline = "middle";
-  for (const plot of plan.plots) {
-    context.font = `${10.5 * unit}px ${palette.mono}`;
-    context.fillStyle = palette.ink;
-    if (plot.scalar) {
-      context.textAlign = "left";
-      const room = (COLUMNS / 3) * (plan.w / COLUMNS) - plot.w - 8 * unit;
-      context.fillText(fit(context, plot.label, room), plot.x + plot.w + 4 * unit, plot.y + plot.h / 2);
-      continue;
-    }
-    context.textAlign = "right";
-    const middle = plot.y + plot.h / 2;
-    context.fillText(fit(context, plot.label, gutter - 8 * unit), plot.x - 5 * unit, middle);
-    if (plot.band === "hbm" && plot.buffer && plot.buffer.rowCells > 0) {
-      context.font = `${9.5 * unit}px ${palette.sans}`;
-      context.fillStyle = palette.soft;
-      const row = Math.floor(plot.first / plot.buffer.rowCells);
-      context.fillText(t.machine.row(row), plot.x - 5 * unit, middle + 12 * unit, gutter);
-      if (plot.partial) {
-        const from = plot.first - row * plot.buffer.rowCells;
-        context.fillText(t.machine.from(from), plot.x - 5 * unit, middle + 24 * unit, gutter);
-      }
-    }
-  }
   const waiting = state.waiting(block);
   for (const [warp, { top }] of plan.warps) {
     const here = step?.warp === warp && step.block === block;
@@ -77,17 +52,6 @@ function names(
     context.fillStyle = here ? palette.activity : palette.soft;
     context.fillText(t.machine.warp(warp, last?.line, stands, here), plan.x, top + 7 * unit, plan.w);
   }
-}
-
-/** Cut a name in its middle where it is too long. */
-function fit(context: CanvasRenderingContext2D, name: string, width: number): string {
-  if (context.measureText(name).width <= width) return name;
-  for (let keep = name.length - 1; keep > 2; keep--) {
-    const head = Math.ceil(keep / 2);
-    const cut = `${name.slice(0, head)}…${name.slice(name.length - (keep - head))}`;
-    if (context.measureText(cut).width <= width) return cut;
-  }
-  return name.slice(0, 2);
 }
 
 /** Dim the lanes that take no part; mark the one whose values are told. */

@@ -1,6 +1,5 @@
-// What lies behind the cells: the washes of the bands, and a ribbon for each request of a step.
+// What lies behind the cells: a ribbon for each request of a step.
 import type { Request } from "../../model";
-import { t } from "../../strings";
 import type { Palette } from "../colours";
 import { hatch } from "./cells";
 import { type Flow, arcs, flows } from "./flows";
@@ -8,36 +7,6 @@ import type { Plan } from "./plan";
 
 /** How far a ribbon has come: 0 at its source, 1 when it has arrived. */
 export type Progress = number;
-
-export function paintBands(
-  context: CanvasRenderingContext2D,
-  plan: Plan,
-  palette: Palette,
-  named: boolean,
-): void {
-  context.clearRect(0, 0, plan.width, plan.height);
-  const unit = palette.rem / 16;
-  for (const { band, top, bottom } of plan.bands) {
-    context.fillStyle = palette[`${band}Wash`];
-    context.fillRect(0, top, plan.width, bottom - top);
-    context.fillStyle = palette[`${band}Line`];
-    context.fillRect(0, top, plan.width, 1);
-    context.fillRect(0, bottom - 1, plan.width, 1);
-    if (!named) continue;
-    const { name, about } = t.bands[band];
-    context.textBaseline = "middle";
-    context.textAlign = "left";
-    context.fillStyle = palette[band];
-    context.font = `650 ${11 * unit}px ${palette.sans}`;
-    context.fillText(name, 10 * unit, top + 13 * unit);
-    const from = 10 * unit + context.measureText(name).width + 7 * unit;
-    context.fillStyle = palette.soft;
-    context.font = `${10.5 * unit}px ${palette.sans}`;
-    if (plan.width > 26 * palette.rem || band === "hbm") {
-      context.fillText(about, from, top + 13 * unit);
-    }
-  }
-}
 
 /** Whether a request is one that a teacher would point at. */
 export function troubled(request: Request): boolean {
@@ -55,6 +24,7 @@ export function paintRibbons(
   all: readonly Request[],
   progress: Progress,
 ): void {
+  context.clearRect(0, 0, plan.width, plan.height);
   const folded = arcs(plan, all).length > 0;
   for (const request of all) {
     // A reduction is drawn as arcs within its array.

@@ -1,17 +1,30 @@
 // The canvases of one kernel: three on top of each other, so that cells stay while ribbons move.
 import { type Request, exchange, requests } from "../../model";
+import { t } from "../../strings";
 import { type Palette, palette } from "../colours";
 import type { Extent, Seen } from "../seen";
 import type { Shown } from "../state";
 import { CellPainter } from "./cells";
 import { paintMarks } from "./marks";
 import { COLUMNS, type Plan, type Plot, type Window, linesOf } from "./plan";
-import { paintBands, paintRibbons } from "./ribbons";
+import { paintNames } from "./names";
+import { paintRibbons } from "./ribbons";
 
 /** How long a ribbon takes at speed 1, in milliseconds. */
 const MOTION = 180;
 
+const BANDS = ["hbm", "sram", "register"] as const;
 const LAYERS = ["under", "cells", "over"] as const;
+
+/** How a kernel is looked at. */
+export interface View {
+  readonly lane: number;
+  readonly shown: Shown | null;
+  /** Room for names beside the grid. */
+  readonly gutter: number;
+  readonly moving: boolean;
+  readonly speed: number;
+}
 
 export class Stage {
   readonly #contexts: CanvasRenderingContext2D[];
@@ -22,7 +35,20 @@ export class Stage {
   #frame = 0;
   #step = -2;
 
+  readonly #bands: HTMLElement[];
+  #asked = 0;
+  #drawn: readonly unknown[] = [];
+
   constructor(readonly host: HTMLElement) {
+    this.#bands = BANDS.map((band) => {
+      const box = document.createElement("div");
+      box.className = `band ${band}`;
+      const name = document.createElement("b");
+      name.textContent = t.bands[band].name;
+      box.append(name, t.bands[band].about);
+      host.append(box);
+      return box;
+    });
     this.#contexts = LAYERS.map((name) => {
       const canvas = document.createElement("canvas");
       canvas.className = `layer ${name}`;
@@ -69,22 +95,27 @@ export class Stage {
     return true;
   }
 
-  /** Draw a kernel; ribbons run in where the move was a small one and motion is wanted. */
-  draw(
-    seen: Seen,
-    plan: Plan,
-    view: { lane: number; shown: Shown | null; gutter: number; moving: boolean; speed: number; named: boolean },
-  ): void {
+  /**
+   * Draw a kernel, unless it stands as it stood; ribbons run in where the move was a small one and
+   * motion is wanted.
+   */
+  draw(seen: Seen, plan: Plan, view: View): void {
     const colours = palette();
+    const { recording, at, block } = seen;
+    const now = [seen, at, plan, colours, view.lane, view.shown, devicePixelRatio];
+    if (now.every((one, index) => one === this.#drawn[index])) return;
+    this.#drawn = now;
     this.#fit(plan);
     this.#plan = plan;
-    const { recording, at, block } = seen;
     const state = recording.state(at);
     const all = at < 0 ? [] : requests(recording, at);
     const [under, cells, over] = this.#contexts as [
       CanvasRenderingContext2D, CanvasRenderingContext2D, CanvasRenderingContext2D,
     ];
-    this.#cells.paint(cells, plan, colours, state, block, (plot) => extentOf(seen, plot));
+    const extents = (plot: Plot): Extent => extentOf(seen, plot);
+    if (this.#cells.paint(cells, plan, colours, state, block, extents)) {
+      paintNames(cells, plan, colours, view.gutter);
+    }
     paintMarks(over, plan, colours, {
       step: seen.step,
       requests: all,
@@ -94,15 +125,13 @@ export class Stage {
       warps: recording.warps,
       lane: view.lane,
       shown: view.shown,
-      gutter: view.gutter,
     });
     const fresh = at !== this.#step;
     this.#step = at;
     cancelAnimationFrame(this.#frame);
-    const run = (progress: number): void => {
-      paintBands(under, plan, colours, view.named);
-      paintRibbons(under, plan, colours, all, progress);
-    };
+    if (all.length === 0 && this.#asked === 0) return; // no ribbon before, none now
+    this.#asked = all.length;
+    const run = (progress: number): void => paintRibbons(under, plan, colours, all, progress);
     if (!(fresh && view.moving && all.length > 0)) run(1);
     else this.#animate(run, MOTION / view.speed);
   }
@@ -118,6 +147,13 @@ export class Stage {
   }
 
   #fit(plan: Plan): void {
+    if (plan !== this.#plan) {
+      plan.bands.forEach(({ top, bottom }, index) => {
+        const { style } = this.#bands[index]!;
+        style.top = `${top}px`;
+        style.height = `${bottom - top}px`;
+      });
+    }
     const ratio = window.devicePixelRatio || 1;
     const old = this.#plan;
     if (old && ratio === this.#ratio && old.width === plan.width && old.height === plan.height) return;
