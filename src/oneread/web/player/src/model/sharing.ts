@@ -43,9 +43,12 @@ export function sharingOf(recording: Recording, event: number, mask: number): Sh
     return { together, laneCount, lanes, per, laneBytes, bytes: laneBytes * laneCount };
   };
 
-  // All lanes at one element: a scalar, or a whole struct.
+  // All lanes at one element, a scalar or a whole struct; or one lane that a condition left.
   const oneElement = count === parts && (parts === 1 || (side && first % parts === 0));
-  if (oneElement && active > 1) return answer(parts, active, true, true);
+  if (oneElement && active > 1) {
+    const alone = recording.once(apart).has(keyOf(recording, event));
+    return alone ? answer(parts, 1, false) : answer(parts, active, true, true);
+  }
   if (count === active) return answer(1, active, true);
   if (count > active && count % active === 0) return answer(count / active, active, true);
   if (count < active) {
@@ -54,4 +57,30 @@ export function sharingOf(recording: Recording, event: number, mask: number): Sh
   }
   const per = VECTORS.find((one) => count % one === 0 && count / one <= active);
   return per === undefined ? answer(1, count, false) : answer(per, count / per, false);
+}
+
+/** Return the statements in which each lane goes to a place of its own. */
+function apart(recording: Recording): Set<string> {
+  const { columns, run } = recording;
+  const found = new Set<string>();
+  for (let event = 0; event < columns.events; event++) {
+    const operation = recording.operation(event);
+    if (operation !== "load" && operation !== "store" && operation !== "atomic") continue;
+    const buffer = recording.bufferOf(event);
+    if (columns.count[event] !== buffer.types.length) found.add(keyOf(recording, event));
+  }
+  // Where every request moves one element, no lanes share one.
+  const kinds = { read: "load", write: "store", atomic: "atomic" };
+  for (const { line, buffer, space, kind, requests, elements } of run.counts.lines) {
+    const named = recording.buffers.find((one) => one.name === buffer && one.space === space);
+    if (named === undefined || elements !== requests * named.types.length) continue;
+    found.add(`${line} ${named.index} ${kinds[kind]}`);
+  }
+  return found;
+}
+
+function keyOf(recording: Recording, event: number): string {
+  const { line, step } = recording.columns;
+  const buffer = recording.bufferOf(event).index;
+  return `${line[step[event]!]} ${buffer} ${recording.operation(event)}`;
 }
