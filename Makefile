@@ -34,8 +34,8 @@ $(node)
 endef
 
 # Folders count too: they are newer when a file was added or removed.
-SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
-    $(shell find src tools/build \( -name __pycache__ -o -name node_modules -o -name static \) \
+SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE $(wildcard tools/build/*.py) \
+    $(shell find src \( -name __pycache__ -o -name node_modules -o -name static \) \
         -prune -o -print 2>/dev/null)
 CXX_FILES := $(shell find src tests/cpp -name '*.[ch]pp' 2>/dev/null)
 
