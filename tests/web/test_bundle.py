@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,3 +60,10 @@ def test_script_that_would_end_its_element_is_refused(files: Bundle, text: str) 
 @pytest.mark.parametrize("text", ["/* </style> */", "a\rb"])
 def test_style_that_would_end_its_element_is_refused(files: Bundle, text: str) -> None:
     assert len(problems(replace(files, style=text))) == 1
+
+
+def test_every_address_in_the_built_page_is_relative() -> None:
+    if why_missing() is not None:
+        pytest.skip("this installation has no page")
+    addresses = re.findall(r'\b(?:src|href)="([^"]*)"', read_bundle().document)
+    assert sorted(addresses) == ["data:,", "static/player.css", "static/player.js"]
