@@ -5,7 +5,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
+import { vi } from "vitest";
+
 import { type Recording, type Trace, decode } from "../../src/model";
+
+// Each trace starts a Python, which takes its time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 /** Kernels of the gallery, in groups that one launch shape suits. */
 export const GALLERY = [
