@@ -317,3 +317,19 @@ def test_run_whose_page_is_closed_is_ended(serve: Any, endless: Any, eventually:
         start = time.monotonic()
         eventually(lambda: not pool._runs)
         assert time.monotonic() - start < 2
+
+
+def test_body_that_never_comes_whole_is_forgotten(
+    serve: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serve() as (client, pool):
+        head = (
+            f"POST /api/trace HTTP/1.1\r\nHost: {client.host}\r\nOrigin: http://{client.host}\r\n"
+            f"Cookie: {client.enter().cookie}\r\nContent-Type: application/json\r\n"
+            "Content-Length: 100\r\n\r\n{"
+        )
+        with socket.create_connection(("127.0.0.1", client.port)) as raw:
+            raw.sendall(head.encode())
+        assert client.get("/").status == 200
+        assert not pool._runs
+    assert capfd.readouterr().err == ""

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
@@ -120,17 +120,20 @@ def _response(job: str, answer: Answer) -> Response:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return the body, or None as soon as it is known to be too large."""
+    """Return the body, or None as soon as it is known to be too large, or never to come whole."""
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said) > MOST_BODY_BYTES:
         return None
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BODY_BYTES:
-            return None
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > MOST_BODY_BYTES:
+                return None
+            parts.append(part)
+    except ClientDisconnect:
+        return None  # and nobody to tell
     return b"".join(parts)
 
 
