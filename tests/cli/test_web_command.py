@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +74,31 @@ def test_signal_stops_the_server_quietly(number: int, status: int) -> None:
     assert process.returncode == status
     with pytest.raises(ConnectionRefusedError):
         fetch(address)
+
+
+@needs_page
+def test_signal_ends_runs_too() -> None:
+    text = "__global__ void k(const float* x, float* y) {\n  for (;;) y[0] = x[0];\n}"
+    body = json.dumps({"kernels": [{"text": text}], "rows": 1, "vocab": 32})
+    with running() as (process, address):
+        parts = urlsplit(address)
+        connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+        connection.request("GET", f"/?{parts.query}")
+        answer = connection.getresponse()
+        answer.read()
+        headers = {
+            "Cookie": str(answer.getheader("set-cookie")).partition(";")[0],
+            "Origin": f"http://{parts.netloc}",
+            "Content-Type": "application/json",
+        }
+        connection.request("POST", "/api/trace", body, headers)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        said = connection.getresponse()
+        assert (said.status, json.load(said)["error"]["kind"]) == (503, "stopping")
+        connection.close()
+        assert process.communicate(timeout=20) == ("", "")
+    assert process.returncode == 130
 
 
 @needs_page

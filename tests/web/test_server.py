@@ -303,7 +303,9 @@ def test_newer_run_of_a_page_ends_the_older(
         assert [(one.status, one.error) for one in replies] == [(409, "superseded")]
 
 
-def test_run_whose_page_is_closed_is_ended(serve: Any, endless: Any, eventually: Any) -> None:
+def test_run_whose_page_is_closed_is_ended(
+    serve: Any, endless: Any, eventually: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
     with serve(deadline_s=60.0) as (client, pool):
         body = json.dumps(endless)
         head = (
@@ -317,6 +319,7 @@ def test_run_whose_page_is_closed_is_ended(serve: Any, endless: Any, eventually:
         start = time.monotonic()
         eventually(lambda: not pool._runs)
         assert time.monotonic() - start < 2
+    assert capfd.readouterr().err == ""
 
 
 def test_body_that_never_comes_whole_is_forgotten(
