@@ -56,10 +56,10 @@ test: $(STAMPS)/test-tools $(STAMPS)/$(TORCH_STEP)  ## install what the tests ne
 	@$(TORCH_NOTE)
 	$(BIN)/python -m pytest $(ARGS)
 
-player: $(STAMPS)/python  ## check and test the page: types, logic
+player: $(STAMPS)/package  ## check and test the page: types, logic
 	$(call node,npm)
 	$(BIN)/python tools/build/page.py npm run check
-	$(BIN)/python tools/build/page.py npm test
+	PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/python tools/build/page.py npm test
 
 lint: $(STAMPS)/lint-tools  ## check style, types, floors, docstrings, spelling and sizes
 	@failed=""; \
