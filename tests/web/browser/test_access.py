@@ -155,7 +155,7 @@ def test_shortcuts_can_be_switched_off(opened: Any) -> None:
     tab = opened()
     page = tab.page
     page.keyboard.press("?")
-    page.get_by_label("Keys of one letter are on").uncheck()
+    page.get_by_label("Shortcuts").uncheck()
     page.keyboard.press("Escape")
     before = tab.place
     page.keyboard.press("f")

@@ -5,8 +5,7 @@ export type Severity = "error" | "warning" | "note";
 
 /** What the page was given by the document that it is in. */
 export type Start =
-  | { mode: "live" }
-  | { mode: "recorded"; trace: Trace; catalogue: Catalogue; command: string };
+  { mode: "live" } | { mode: "recorded"; trace: Trace; catalogue: Catalogue; command: string };
 
 export interface Measured {
   device: string;
@@ -133,7 +132,9 @@ class Live implements Engine {
   readonly live = true;
   readonly command = "";
   /** Names this tab, so that a newer run of it can end an older one. */
-  readonly #page = [...crypto.getRandomValues(new Uint32Array(3))].map((one) => one.toString(36)).join("");
+  readonly #page = [...crypto.getRandomValues(new Uint32Array(3))]
+    .map((one) => one.toString(36))
+    .join("");
 
   async catalogue(): Promise<Catalogue> {
     return (await (await this.#ask("api/catalogue", { method: "GET" })).json()) as Catalogue;

@@ -75,7 +75,10 @@ export const lessonText = {
     shared: "In SRAM",
     nothing: "nothing",
     barriers: (barriers: number) => (barriers === 1 ? "1 barrier" : `${barriers} barriers`),
-    kinds: { load: "read", store: "written", atomic: "updated" } satisfies Record<RequestKind, string>,
+    kinds: { load: "read", store: "written", atomic: "updated" } satisfies Record<
+      RequestKind,
+      string
+    >,
     moved: (elements: number, buffer: string, kind: string, line: number, requests: number) =>
       `${elements} of ${buffer} ${kind} in line ${line}, ${requests} ${requests === 1 ? "request" : "requests"}`,
   },

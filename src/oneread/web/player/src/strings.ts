@@ -1,40 +1,26 @@
 // Every word of the page that is not of a run: another language is another object of this shape.
-import type { Counted, Entry, LedgerId, RequestKind, Request, Unit } from "./model";
+import { ledgerText } from "./ledger-text";
 import { lessonText } from "./lesson-text";
-
-const whole = new Intl.NumberFormat("en");
-const count = (number: number): string => whole.format(number);
-const some = (number: number, one: string, many = `${one}s`): string =>
-  `${count(number)} ${number === 1 ? one : many}`;
-
-/** A number of three digits. */
-const about = (number: number): string =>
-  Math.abs(number) >= 1000 ? count(Math.round(number)) : String(Number(number.toPrecision(3)));
-
-const size = (bytes: number): string =>
-  bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${about(bytes / 1e3)} kB` : `${about(bytes / 1e6)} MB`;
+import type { Request, RequestKind, Unit } from "./model";
+import { count, size, some } from "./numbers";
 
 interface Placed {
   readonly at: number;
   readonly recording: { readonly length: number };
-  readonly step: { readonly block: number; readonly warp: number; readonly line: number } | undefined;
-}
-
-interface Paid {
-  readonly barriers: number;
-  readonly shared: number;
+  readonly step:
+    { readonly block: number; readonly warp: number; readonly line: number } | undefined;
 }
 
 type Severity = "error" | "warning" | "note";
 
 export const t = {
-
   skip: "Skip to the machine",
   bar: {
     motto: "watch softmax kernels move data",
     presets: "Kernels on the page",
     several: (kernels: number) => `${kernels} kernels side by side`,
-    firstView: "three passes, a race, one read less",
+    firstView: "First view: three passes, a race, one read less",
+    own: "A kernel of your own",
     add: "Compare",
     run: "Run",
     running: "Running",
@@ -113,7 +99,8 @@ export const t = {
       recorded: "This page is a recording. To change and run kernels:",
       busy: "The server has more to do than it can queue. Try again in a moment.",
       deadline: "The run took longer than a page may take. Fewer rows or columns would do.",
-    })[kind] ?? (message || "This cannot be run."),
+    })[kind] ??
+    (message || "This cannot be run."),
   bands: {
     hbm: { name: "HBM", about: "global memory, 128 bytes a line" },
     sram: { name: "SRAM", about: "shared memory, 32 banks" },
@@ -125,7 +112,8 @@ export const t = {
     kernelOf: (slot: number) => `Kernel ${slot + 1}`,
     remove: (key: string) => `Take ${key} off the page`,
     nothing: "Nothing has run yet.",
-    pass: (pass: number, all: number) => (pass === 0 ? `0 of ${all} passes` : `pass ${pass} of ${all}`),
+    pass: (pass: number, all: number) =>
+      pass === 0 ? `0 of ${all} passes` : `pass ${pass} of ${all}`,
     bytes: (bytes: number, all: number) => `${size(bytes)} of ${size(all)}`,
     right: "no fault",
     faults: (severity: string, faults: number) => some(faults, severity),
@@ -172,72 +160,7 @@ export const t = {
     beforeBeads: (beads: number) =>
       `${some(beads, "correction")} to come: whenever m rises, what was summed is multiplied once.`,
   },
-  ledger: {
-    title: "Ledger",
-    table: "Counts of each kernel",
-    what: "What is counted",
-    counted: "Which bytes",
-    absent: "–",
-    countedName: {
-      issued: () => "asked for",
-      after_reuse: () => "after reuse",
-      dram_model: (kb: number) => `DRAM, ${about(kb)} kB cache`,
-    } satisfies Record<Counted, (kb: number) => string>,
-    countedText: {
-      issued: "Asked for: every load and store of global memory that the source has. Exact.",
-      after_reuse:
-        "After reuse: without loads that a lane repeats while a compiler may keep the value in a register.",
-      dram_model:
-        "DRAM: what passes between DRAM and a cache of this size. A model: a row that fits is fetched once.",
-    } satisfies Record<Counted, string>,
-    rows: {
-      passes: "Passes",
-      reads: "Reads an element",
-      writes: "Writes an element",
-      issued_bytes: "Global bytes",
-      after_reuse_bytes: "Global bytes",
-      dram_bytes: "DRAM bytes",
-      sectors: "Sectors (least possible)",
-      shared_requests: "Shared requests",
-      conflicts: "Bank conflicts",
-      barriers: "Barriers",
-      exps: "Exponentials",
-      error: "Error against float64",
-      wrong: "Wrong elements",
-    } satisfies Record<LedgerId, string>,
-    of: (buffer: string) => `of ${buffer}`,
-    barred: new Set<LedgerId>([
-      "issued_bytes", "after_reuse_bytes", "dram_bytes", "sectors", "shared_requests", "barriers", "exps",
-    ]),
-    value: (id: LedgerId, { value, low, high, ideal }: Entry) => {
-      if (id.endsWith("_bytes")) return size(value);
-      if (id === "error") return Number.isFinite(value) ? (value === 0 ? "0" : value.toExponential(1).replace("-", "−")) : "NaN";
-      if ((id === "reads" || id === "writes") && low !== undefined && high !== undefined) {
-        return low === high ? String(low) : `${low} to ${high}`;
-      }
-      return id === "sectors" && ideal !== undefined ? `${count(value)} (${count(ideal)})` : about(value);
-    },
-    /** Whether a ratio says something. */
-    compared: (id: LedgerId, ratio: number) =>
-      id !== "error" && id !== "wrong" && Number.isFinite(ratio) && Math.abs(ratio - 1) > 0.02,
-    ratio: (ratio: number) => `${ratio >= 10 ? Math.round(ratio) : Number(ratio.toPrecision(2))} ×`,
-    lines: (lines: readonly number[]) =>
-      lines.length === 1 ? `Show line ${lines[0]}` : `Show lines ${lines.join(", ")}`,
-    measured: "Measured",
-    measuredOn: ({ device, date, rows, vocab }: { device: string; date: string; rows: number; vocab: number }) =>
-      `${device}, ${count(rows)} × ${count(vocab)}, ${date.slice(0, 10)}`,
-    unmeasured: "not measured",
-    speed: (gb: number) => `${count(Math.round(gb))} GB/s`,
-    time: (us: number) => (us >= 1000 ? `${about(us / 1000)} ms` : `${about(us)} µs`),
-    slower: (less: string, more: string, times: number, paid: Paid) => {
-      const costs = [
-        paid.barriers > 1.2 ? `${about(paid.barriers)} times the barriers` : "",
-        paid.shared > 1.2 ? `${about(paid.shared)} times the requests of shared memory` : "",
-      ].filter(Boolean);
-      const why = costs.length > 0 ? `It pays ${costs.join(" and ")}` : "Its steps depend on one another";
-      return `Fewer accesses, and yet ${about(times)} times as long: ${less} asks for fewer bytes than ${more}. ${why}, and the caches of a GPU hide a good part of the pass that it saves.`;
-    },
-  },
+  ledger: ledgerText,
   findings: {
     title: "Findings",
     clean: (schedule: string) => `Nothing wrong in this launch, warps ${schedule}.`,
@@ -302,7 +225,10 @@ export const t = {
     index: "from",
     lane: "lane",
     warp: (warp: number, block: number) => `Variables of warp ${warp} in block ${block}`,
-    kinds: { load: "read now", store: "written now", atomic: "updated now" } satisfies Record<RequestKind, string>,
+    kinds: { load: "read now", store: "written now", atomic: "updated now" } satisfies Record<
+      RequestKind,
+      string
+    >,
   },
   lesson: lessonText,
   tour: {
@@ -318,7 +244,7 @@ export const t = {
       },
       passes: {
         title: "The same bytes, not the same place",
-        text: "All kernels have moved as many bytes now. The two online ones are done. The safe one has read x twice for m and d and is still in its third pass.",
+        text: "All kernels have moved as many bytes now. The two online ones are done. The safe one has read x twice, for m and for d, and has its third pass still before it.",
       },
       correction: {
         title: "One multiplication repairs the sum",
@@ -337,7 +263,7 @@ export const t = {
   help: {
     title: "Keys",
     close: "Close",
-    shortcuts: "Keys of one letter are on",
+    shortcuts: "Shortcuts",
     readTitle: "How to read the machine",
     read: [
       "A cell is as dark as its value is large, within the range of its buffer. A hatched cell was never set.",

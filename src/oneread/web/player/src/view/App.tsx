@@ -80,7 +80,12 @@ function SidePanel(): JSX.Element {
       <div role="tabpanel" id="panel-code" aria-labelledby="tab-code" hidden={side !== "code"}>
         <Code />
       </div>
-      <div role="tabpanel" id="panel-lesson" aria-labelledby="tab-lesson" hidden={side !== "lesson"}>
+      <div
+        role="tabpanel"
+        id="panel-lesson"
+        aria-labelledby="tab-lesson"
+        hidden={side !== "lesson"}
+      >
         {side === "lesson" ? <Lesson /> : null}
       </div>
     </section>

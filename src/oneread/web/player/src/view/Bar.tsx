@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 import { t } from "../strings";
 import { Icon, type IconName } from "./Icons";
 import { KernelSelect } from "./KernelSelect";
-import { MOST_KERNELS, type Theme, useSession } from "./state";
+import type { Kernels } from "./kernels";
+import { MOST_KERNELS, type Theme, isOwn, useSession } from "./state";
 import { useStore } from "./store";
 
 const NEXT_THEME: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
@@ -35,10 +36,8 @@ export function Bar(): JSX.Element {
         {button("tour", t.bar.tour, () => session.tour(0))}
         {button("link", t.bar.share, () => void session.share())}
         {live ? button("download", t.bar.export, () => void session.mending.export()) : null}
-        {button(
-          theme === "dark" ? "moon" : "sun",
-          t.bar.theme(theme),
-          () => session.setTheme(NEXT_THEME[theme]),
+        {button(theme === "dark" ? "moon" : "sun", t.bar.theme(theme), () =>
+          session.setTheme(NEXT_THEME[theme]),
         )}
         {button("help", t.bar.help, () => store.set({ dialog: "help" }), "?")}
         {live ? <Run /> : null}
@@ -73,23 +72,30 @@ function Presets(): JSX.Element {
       <KernelSelect
         label={t.bar.presets}
         value={one}
-        onChoose={(key) => (key === "*" ? session.openFirst() : session.open(key))}
+        onChoose={(key) => choose(session.kernels, key)}
       >
         <>
           {one ? null : <option value="">{t.bar.several(slots.length)}</option>}
           <option value="*">{t.bar.firstView}</option>
+          <option value="kernel.cu">{t.bar.own}</option>
         </>
       </KernelSelect>
       <button
         type="button"
         class="button"
         disabled={slots.length >= MOST_KERNELS}
-        onClick={() => session.add()}
+        onClick={() => session.kernels.add()}
       >
         <Icon name="plus" /> {t.bar.add}
       </button>
     </div>
   );
+}
+
+function choose(kernels: Kernels, key: string): void {
+  if (key === "*") kernels.openFirst();
+  else if (isOwn(key)) kernels.openOwn();
+  else kernels.open(key);
 }
 
 /** A recording says that it is one, and how to get the page that runs. */

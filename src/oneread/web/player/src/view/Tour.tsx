@@ -37,7 +37,12 @@ export function Tour(): JSX.Element | null {
       <h2 id="tour-title">{t.tour.stops[stop.id].title}</h2>
       <p aria-live="polite">{t.tour.stops[stop.id].text}</p>
       <div class="actions">
-        <button type="button" class="button" disabled={at === 0} onClick={() => session.tour(at - 1)}>
+        <button
+          type="button"
+          class="button"
+          disabled={at === 0}
+          onClick={() => session.tour(at - 1)}
+        >
           {t.tour.back}
         </button>
         <button

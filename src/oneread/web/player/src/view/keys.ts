@@ -58,7 +58,8 @@ function act(session: Session, event: KeyboardEvent): boolean {
     return true;
   }
   if (ctrlKey || altKey || metaKey) return false;
-  const onButton = target instanceof HTMLElement && target.closest("button, summary, a, [role=button]");
+  const onButton =
+    target instanceof HTMLElement && target.closest("button, summary, a, [role=button]");
   const acts: Record<string, () => void> = {
     Home: () => playback.first(),
     End: () => playback.last(),
@@ -69,7 +70,7 @@ function act(session: Session, event: KeyboardEvent): boolean {
     l: () => void playback.visit(state.cursor),
     L: () => void playback.visit(state.cursor, true),
     f: () => session.nextFinding(),
-    c: () => session.compare(),
+    c: () => session.kernels.compare(),
     e: () => session.openEditor(),
     t: () => store.set({ tables: !state.tables }),
     "?": () => store.set({ dialog: "help" }),

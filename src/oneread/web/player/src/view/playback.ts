@@ -30,7 +30,9 @@ export class Playback {
     if (mover === null) return false;
     const before = mover.at;
     const moved = direction === 1 ? mover.player.forward(unit) : mover.player.back(unit);
-    if (!moved) return false;
+    // Where no other place of the unit is left, the rest is one move.
+    if (!moved && direction === 1) mover.player.jump(mover.recording.length - 1);
+    if (mover.at === before) return false;
     this.#level(mover);
     this.#moved(Math.abs(mover.at - before) <= NEAR);
     return true;
@@ -58,8 +60,16 @@ export class Playback {
 
   #level(mover: Seen): void {
     const others = this.#all().filter((one) => one !== mover);
-    const places = level(others.map((one) => one.recording), mover.bytes);
-    others.forEach((one, index) => one.player.jump(accessOf(one, places[index] ?? -1)));
+    const places = level(
+      others.map((one) => one.recording),
+      mover.bytes,
+    );
+    others.forEach((one, index) => {
+      const place = places[index] ?? -1;
+      // Who has moved as much already stays: at the end, for one, or in a reduction.
+      if (place < 0 || one.recording.bytes(place) !== one.bytes)
+        one.player.jump(accessOf(one, place));
+    });
   }
 
   #moved(near: boolean): void {
@@ -78,7 +88,10 @@ export class Playback {
   /** Put all playheads where so many bytes have moved. */
   seek(bytes: number): void {
     const all = this.#all();
-    const places = level(all.map((one) => one.recording), bytes);
+    const places = level(
+      all.map((one) => one.recording),
+      bytes,
+    );
     all.forEach((one, index) => one.player.jump(accessOf(one, places[index] ?? -1)));
     this.#moved(false);
   }

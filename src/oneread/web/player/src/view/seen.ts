@@ -1,39 +1,27 @@
 // One launch as the page shows it: its recording and playhead, and what is drawn of it again and
 // again, worked out once.
 import {
-  type Bead,
   type Ledger,
   type LessonStep,
   type Pass,
   type PassList,
-  type Point,
   type Recording,
-  type Series,
-  type WarpId,
   Player,
   ledger,
   lesson,
   passLists,
   passes,
-  series,
 } from "../model";
+import { type Curve, curveOf } from "./curves";
 
 /** Lowest and highest finite value that something has in a run. */
 export type Extent = readonly [number, number];
-
-/** m, d and the corrections of one thread, or of a block that has one m for all. */
-export interface Curve {
-  readonly thread: WarpId & { readonly lane: number };
-  readonly m: { readonly name: string; readonly points: readonly Point[] } | null;
-  readonly d: { readonly name: string; readonly points: readonly Point[] } | null;
-  readonly beads: readonly Bead[];
-}
 
 export class Seen {
   readonly player: Player;
   readonly ledger: Ledger;
   #passes: readonly Pass[] | null = null;
-  readonly #curves = new Map<number, Curve>();
+  readonly #curves = new Map<string, Curve>();
   readonly #lessons = new Map<number, readonly LessonStep[]>();
   readonly #lists = new Map<number, readonly PassList[]>();
   readonly #extents = new Map<string, Extent>();
@@ -79,19 +67,16 @@ export class Seen {
     return kept(this.#lists, block, () => passLists(this.recording, block));
   }
 
-  curve(block: number): Curve {
-    return kept(this.#curves, block, () => curve(series(this.recording, block), block));
+  /** m and d of a lane; of the one that has most to correct where none is asked for. */
+  curve(block: number, lane: number | null = null): Curve {
+    return kept(this.#curves, `${block} ${lane}`, () => curveOf(this.recording, block, lane));
   }
 
   /** First and last step of a block. */
   ends(block: number): readonly [number, number] {
     return kept(this.#ends, block, () => {
-      let first = 0;
-      const { length } = this.recording;
-      while (first < length - 1 && this.recording.step(first).block !== block) first++;
-      let last = length - 1;
-      while (last > first && this.recording.step(last).block !== block) last--;
-      return [first, last] as const;
+      const blocks = this.recording.run.recording?.steps.block ?? [];
+      return [Math.max(0, blocks.indexOf(block)), Math.max(0, blocks.lastIndexOf(block))] as const;
     });
   }
 
@@ -121,40 +106,4 @@ function kept<Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): 
     known.set(key, found);
   }
   return found;
-}
-
-function curve(all: Series, block: number): Curve {
-  const beads = all.factor.flatMap((line) => line.points);
-  const m = widest(all.m);
-  const thread = first(m?.points ?? widest(all.d)?.points ?? [], block);
-  const mine = <P extends Point>(points: readonly P[]): P[] =>
-    points.filter((one) => one.warp === thread.warp && one.lane === thread.lane);
-  const d = widest(all.d);
-  return {
-    thread,
-    m: m && { name: m.name, points: mine(m.points) },
-    d: d && { name: d.name, points: mine(d.points) },
-    beads: mine(beads)
-      .filter((one) => !one.idle && one.value !== 0)
-     .sort((a, b) => a.step - b.step),
-  };
-}
-
-/** The line that changes most: the running value itself rather than a copy of its last one. */
-function widest<Line extends { readonly points: readonly Point[] }>(
-  lines: readonly Line[],
-): Line | null {
-  let best: Line | null = null;
-  let most = 0;
-  for (const line of lines) {
-    const moves = new Set(line.points.map((one) => one.value)).size;
-    if (moves > most) [best, most] = [line, moves];
-  }
-  return best;
-}
-
-function first(points: readonly Point[], block: number): Curve["thread"] {
-  const warp = Math.min(...points.map((one) => one.warp));
-  const lane = Math.min(...points.filter((one) => one.warp === warp).map((one) => one.lane));
-  return Number.isFinite(lane) ? { block, warp, lane } : { block, warp: 0, lane: 0 };
 }

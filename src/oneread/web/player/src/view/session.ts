@@ -1,7 +1,8 @@
 // What a person can do on the page: choose kernels, change them, run them, look at them.
-import { type CatalogueKernel, type Engine, Refusal, type Request } from "../engine";
+import { type Engine, Refusal, type Request } from "../engine";
 import { type Fault, type Trace, decode, mainBuffer } from "../model";
 import { t } from "../strings";
+import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
 import { Mending } from "./mending";
 import { Playback } from "./playback";
@@ -10,14 +11,12 @@ import {
   FIRST_KERNELS,
   FIRST_LAUNCH,
   type Launch,
-  MOST_KERNELS,
   type PageState,
   type Slot,
   type Theme,
+  askedFor,
   initialState,
-  launchOf,
   requestOf,
-  slotOf,
 } from "./state";
 import { Store } from "./store";
 import { applyTheme, keepTheme, readTheme } from "./theme";
@@ -29,10 +28,10 @@ export class Session {
   readonly store = new Store<PageState>(initialState());
   readonly playback = new Playback(this.store);
   readonly mending = new Mending(this);
+  readonly kernels = new Kernels(this);
   /** Put the cursor into the editor; set by the panel that has one. */
   focusEditor: () => void = () => undefined;
   readonly #links = new LinkKeeper(this);
-  #next = 1;
   #ran = 0;
   #rest: ReturnType<typeof setTimeout> | undefined;
 
@@ -72,11 +71,11 @@ export class Session {
     // The run does not wait for the catalogue: whoever opens the page sees it move sooner.
     const [catalogue, answer] = await Promise.all([
       this.engine.catalogue(),
-      this.#answer({ ...requestOf([], launch), kernels: [...asked] }),
+      this.#answer({ ...requestOf([], launch), kernels: asked.map(askedFor) }),
     ]);
     this.store.set({ catalogue });
     const slots = asked.map((one): Slot => {
-      const known = this.#slot(one.key);
+      const known = this.kernels.slot(one.key);
       return one.text === undefined ? known : { ...known, text: one.text };
     });
     this.store.set({ slots, launch, seen: slots.map(() => null) });
@@ -136,7 +135,7 @@ export class Session {
     const same = !remake && seen.length === slots.length;
     this.store.set({
       seen,
-      slots: same ? slots : seen.map((one) => this.#slotOfRun(one)),
+      slots: same ? slots : seen.map((one) => this.kernels.slotOfRun(one)),
       focus: Math.min(focus, seen.length - 1),
       running: false,
       refused: null,
@@ -150,87 +149,8 @@ export class Session {
     }
   }
 
-  /** A run whose kernel nobody put on the page: of a recording, or one of a sequence. */
-  #slotOfRun(seen: Seen): Slot {
-    const { name, kernel, source } = seen.recording.run;
-    const sequence = this.state.catalogue?.sequences.some((one) => one.key === name) ? name : "";
-    return { ...this.#slot(kernel), text: source.text, sequence };
-  }
-
-  // ---- kernels
-
-  #slot(key: string): Slot {
-    const kernel = this.kernel(key);
-    if (kernel) return slotOf(kernel, this.#next++);
-    return { id: this.#next++, key, title: key, text: "", original: "", sequence: "" };
-  }
-
-  kernel(key: string): CatalogueKernel | undefined {
-    return this.state.catalogue?.kernels.find((one) => one.key === key);
-  }
-
   focus(slot: number): void {
     if (slot >= 0 && slot < this.state.slots.length) this.store.set({ focus: slot });
-  }
-
-  /** Put one kernel on the page, with the launch that it is known with; faults beside their fix. */
-  open(key: string): void {
-    const kernel = this.kernel(key);
-    if (!kernel) {
-      this.#replace([{ ...this.#slot(key), sequence: key }], FIRST_LAUNCH, 0);
-      return;
-    }
-    const keys = kernel.fault_of ? [key, kernel.fault_of] : [key];
-    const launch = { ...FIRST_LAUNCH, ...launchOf(kernel) };
-    this.#replace(keys.map((one) => this.#slot(one)), launch, 0);
-  }
-
-  /** Put the first view back. */
-  openFirst(): void {
-    this.#replace(FIRST_KERNELS.map((key) => this.#slot(key)), FIRST_LAUNCH, 1);
-  }
-
-  /** Put another kernel into a slot. */
-  choose(slot: number, key: string): void {
-    const slots = this.state.slots.map((one, index) => (index === slot ? this.#slot(key) : one));
-    this.#replace(slots, this.state.launch, slot);
-  }
-
-  /** Put one more kernel beside the others: the first of the first view that is not there. */
-  add(): void {
-    const { slots, catalogue, launch } = this.state;
-    if (slots.length >= MOST_KERNELS) return;
-    const there = new Set(slots.map((one) => one.key));
-    const keys = [...FIRST_KERNELS, ...(catalogue?.kernels.map((one) => one.key) ?? [])];
-    const key = keys.find((one) => !there.has(one) && this.kernel(one));
-    if (key !== undefined) this.#replace([...slots, this.#slot(key)], launch);
-  }
-
-  remove(slot: number): void {
-    const { slots, seen, focus } = this.state;
-    if (slots.length < 2) return;
-    const without = <One>(all: readonly One[]): One[] => all.filter((_, index) => index !== slot);
-    const next = Math.max(0, focus > slot || focus === slots.length - 1 ? focus - 1 : focus);
-    this.store.set({ slots: without(slots), seen: without(seen), focus: next, shown: null });
-  }
-
-  /** Show the kernel in focus alone; or, where it is alone, another one beside it. */
-  compare(): void {
-    const { slots, focus } = this.state;
-    if (slots.length === 1) {
-      if (this.engine.live) this.add();
-      return;
-    }
-    for (let slot = slots.length - 1; slot >= 0; slot--) if (slot !== focus) this.remove(slot);
-  }
-
-  #replace(slots: readonly Slot[], launch: Launch, focus = this.state.focus): void {
-    const seen = slots.map((slot) => {
-      const index = this.state.slots.indexOf(slot);
-      return index < 0 ? null : (this.state.seen[index] ?? null);
-    });
-    this.store.set({ slots, launch, seen, focus, shown: null, proposal: null, probing: null });
-    void this.run();
   }
 
   // ---- changes

@@ -1,8 +1,15 @@
 // All that the page remembers, and what it starts with.
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Catalogue, CatalogueKernel, Diagnostic, Mended, Request } from "../engine";
-import type { Counted, Fault, Unit } from "../model";
+import type {
+  Catalogue,
+  CatalogueKernel,
+  Diagnostic,
+  KernelAsked,
+  Mended,
+  Request,
+} from "../engine";
+import type { Counted, Fault, LinkedKernel, Unit } from "../model";
 import type { Seen } from "./seen";
 import type { Session } from "./session";
 
@@ -77,7 +84,8 @@ export interface PageState {
   readonly playing: boolean;
   readonly speed: number;
   readonly unit: Unit;
-  readonly lane: number;
+  /** The lane that was picked: its values are told, and the chart is its own. */
+  readonly lane: number | null;
   /** Line of the cursor in the editor. */
   readonly cursor: number;
   readonly theme: Theme;
@@ -136,7 +144,7 @@ export function initialState(): PageState {
     playing: false,
     speed: 1,
     unit: "memory",
-    lane: 0,
+    lane: null,
     cursor: 1,
     theme: "auto",
     side: "code",
@@ -168,7 +176,12 @@ export function pairs(text: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const part of text.split(/[\s,]+(?=\w+\s*=)/)) {
     const [name = "", ...rest] = part.split("=");
-    if (name.trim()) found[name.trim()] = rest.join("=").trim().replace(/[,\s]+$/, "") || "1";
+    if (name.trim())
+      found[name.trim()] =
+        rest
+          .join("=")
+          .trim()
+          .replace(/[,\s]+$/, "") || "1";
   }
   return found;
 }
@@ -177,7 +190,12 @@ export function pairs(text: string): Record<string, string> {
 export function rowsOf(text: string): (number | string)[][] | null {
   const lines = text.split("\n").filter((line) => line.trim());
   if (lines.length === 0) return null;
-  return lines.map((line) => line.trim().split(/[\s,]+/).map(numberOf));
+  return lines.map((line) =>
+    line
+      .trim()
+      .split(/[\s,]+/)
+      .map(numberOf),
+  );
 }
 
 function numberOf(text: string): number | string {
@@ -205,7 +223,7 @@ export function requestOf(slots: readonly Slot[], launch: Launch): Request {
   const numbers = rowsOf(launch.numbers);
   const whole = (text: string): number => Math.max(0, Math.trunc(Number(text)) || 0);
   return {
-    kernels: kernelsOf(slots),
+    kernels: kernelsOf(slots).map(askedFor),
     rows: numbers?.length ?? whole(launch.rows),
     vocab: numbers?.[0]?.length ?? whole(launch.vocab),
     k: whole(launch.k),
@@ -217,19 +235,33 @@ export function requestOf(slots: readonly Slot[], launch: Launch): Request {
     input: launch.input,
     numbers,
     schedule: launch.schedule,
-    watch: launch.watch.split("\n").map((one) => one.trim()).filter(Boolean),
+    watch: launch.watch
+      .split("\n")
+      .map((one) => one.trim())
+      .filter(Boolean),
     record: null,
   };
 }
 
-/** Return the kernels that are asked for. */
-export function kernelsOf(slots: readonly Slot[]): { key: string; text?: string }[] {
+/** Return the kernels that are asked for: those of the gallery by their keys alone. */
+export function kernelsOf(slots: readonly Slot[]): LinkedKernel[] {
   return slots.flatMap((slot, index) => {
     const { key, text, sequence } = slot;
     // A sequence is run once, for all of its kernels.
     if (sequence) return slots[index - 1]?.sequence === sequence ? [] : [{ key: sequence }];
-    return [edited(slot) ? { key, text } : { key }];
+    return [edited(slot) || isOwn(key) ? { key, text } : { key }];
   });
+}
+
+/** Whether a kernel is one's own: it goes by the name of a file. */
+export function isOwn(key: string): boolean {
+  return key.endsWith(".cu");
+}
+
+/** Return a kernel as the server wants it. */
+export function askedFor({ key, text }: LinkedKernel): KernelAsked {
+  if (text === undefined) return { key };
+  return isOwn(key) ? { name: key, text } : { key, text };
 }
 
 export const SessionContext = createContext<Session | null>(null);

@@ -23,7 +23,9 @@ export const STOPS: readonly Stop[] = [
     id: "correction",
     region: "chart",
     go(session) {
-      const slot = session.state.seen.findIndex((one) => (one?.curve(one.block).beads.length ?? 0) > 0);
+      const slot = session.state.seen.findIndex(
+        (one) => (one?.curve(one.block).beads.length ?? 0) > 0,
+      );
       const seen = session.state.seen[slot];
       const [bead] = seen?.curve(seen.recording.blocks[0] ?? 0).beads ?? [];
       if (slot < 0 || !bead) return;

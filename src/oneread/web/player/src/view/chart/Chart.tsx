@@ -4,7 +4,8 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Bead } from "../../model";
 import { t } from "../../strings";
 import { Formula, e, live, op, row, short, v } from "../math";
-import type { Curve, Seen } from "../seen";
+import type { Curve } from "../curves";
+import type { Seen } from "../seen";
 import { useSession } from "../state";
 import { useStore } from "../store";
 import { type Box, type Scale, beadsIn, last, scaleOf, stairs } from "./geometry";
@@ -22,7 +23,8 @@ export function Chart(): JSX.Element {
   const name = useStore(session.store, (state) => state.slots[state.focus]?.key ?? "");
   const block = useStore(session.store, (state) => state.seen[state.focus]?.block ?? 0);
   useStore(session.store, (state) => state.moves);
-  const curve = seen?.curve(block);
+  const lane = useStore(session.store, (state) => state.lane);
+  const curve = seen?.curve(block, lane);
   return (
     <section class="card chart" id="chart" aria-label={t.chart.title}>
       <header>
@@ -87,7 +89,11 @@ interface Part {
 function scales({ curve, rem }: Pick<Part, "curve" | "rem">): { m: Scale; d: Scale } {
   return {
     m: scaleOf(curve.m?.points ?? [], (TOP + M_HEIGHT) * rem, TOP * rem),
-    d: scaleOf(curve.d?.points ?? [], (TOP + M_HEIGHT + GAP + D_HEIGHT) * rem, (TOP + M_HEIGHT + GAP) * rem),
+    d: scaleOf(
+      curve.d?.points ?? [],
+      (TOP + M_HEIGHT + GAP + D_HEIGHT) * rem,
+      (TOP + M_HEIGHT + GAP) * rem,
+    ),
   };
 }
 
@@ -97,11 +103,20 @@ function Lines({ curve, plot, rem }: Part): JSX.Element {
     const { m, d } = scales({ curve, rem });
     return (
       <g aria-hidden="true">
-        {[["m", m, curve.m], ["d", d, curve.d]].map((one) => {
+        {[
+          ["m", m, curve.m],
+          ["d", d, curve.d],
+        ].map((one) => {
           const [name, scale, line] = one as ["m" | "d", Scale, Curve["m"]];
           return line ? (
             <g key={name} class={`curve ${name}`}>
-              <line class="base" x1={plot.left} x2={plot.right} y1={scale.bottom} y2={scale.bottom} />
+              <line
+                class="base"
+                x1={plot.left}
+                x2={plot.right}
+                y1={scale.bottom}
+                y2={scale.bottom}
+              />
               <text class="tick" x={plot.left - 8} y={scale.top + 4}>
                 {short(scale.high)}
               </text>
@@ -120,7 +135,13 @@ function Lines({ curve, plot, rem }: Part): JSX.Element {
   }, [curve, plot, rem]);
 }
 
-function Beads({ seen, curve, plot, rem, active }: Part & { seen: Seen; active: Bead | undefined }) {
+function Beads({
+  seen,
+  curve,
+  plot,
+  rem,
+  active,
+}: Part & { seen: Seen; active: Bead | undefined }) {
   const session = useSession();
   const { m } = scales({ curve, rem });
   return (
@@ -157,7 +178,10 @@ function Now({ seen, curve, plot, rem, height }: Part & { seen: Seen; height: nu
   const { m, d } = scales({ curve, rem });
   const part = (seen.at - plot.first) / Math.max(1, plot.last - plot.first);
   const x = plot.left + (plot.right - plot.left) * Math.max(0, Math.min(1, part));
-  const dots = [["m", m, curve.m], ["d", d, curve.d]] as const;
+  const dots = [
+    ["m", m, curve.m],
+    ["d", d, curve.d],
+  ] as const;
   return (
     <g class="now" aria-hidden="true">
       <line x1={x} x2={x} y1={rem * 0.4} y2={height - rem * 0.4} />
@@ -195,14 +219,26 @@ function Correction({ seen, curve, bead }: { seen: Seen; curve: Curve; bead: Bea
     <div class="correction">
       <p class="formula">
         <Formula>
-          {row(v("d′"), op("="), v("d"), op("·"), e(row(v("m"), op("−"), v("m′"))), op("+"), <mtext>{t.chart.newTerms}</mtext>)}
+          {row(
+            v("d′"),
+            op("="),
+            v("d"),
+            op("·"),
+            e(row(v("m"), op("−"), v("m′"))),
+            op("+"),
+            <mtext>{t.chart.newTerms}</mtext>,
+          )}
         </Formula>
         {bead && after !== undefined ? (
           <Formula>
             {row(
-              live(after), op("="), live(before), op("·"),
+              live(after),
+              op("="),
+              live(before),
+              op("·"),
               e(row(live(bead.before ?? undefined), op("−"), live(bead.after ?? undefined))),
-              op("+"), live(added),
+              op("+"),
+              live(added),
             )}
           </Formula>
         ) : null}

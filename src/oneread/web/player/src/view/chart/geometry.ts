@@ -1,6 +1,6 @@
 // From points of the run to places in the chart.
 import type { Bead, Point } from "../../model";
-import type { Curve } from "../seen";
+import type { Curve } from "../curves";
 
 export interface Box {
   readonly left: number;

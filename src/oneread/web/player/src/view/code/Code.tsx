@@ -66,7 +66,9 @@ function Files(): JSX.Element {
 
 function Worst({ faults }: { faults: readonly { severity: string }[] }): JSX.Element | null {
   const worst = ["error", "warning"].find((one) => faults.some((two) => two.severity === one));
-  return worst ? <span class={`flag ${worst}`} title={t.machine.severity[worst as "error"]} /> : null;
+  return worst ? (
+    <span class={`flag ${worst}`} title={t.machine.severity[worst as "error"]} />
+  ) : null;
 }
 
 function Refusal(): JSX.Element | null {
@@ -146,16 +148,18 @@ class CodePanel {
     const slot = state.slots[state.focus];
     if (!slot) return;
     const seen = state.seen[state.focus] ?? null;
-    const renewed = this.#changed("slot", `${slot.id} ${state.running}`) || this.#last.seen !== seen;
+    const renewed =
+      this.#changed("slot", `${slot.id} ${state.running}`) || this.#last.seen !== seen;
     this.#editor.show(slot.text, !this.session.engine.live);
     // Counts are of the text that ran; while another one is being typed, they stay at their lines.
     const current = seen?.recording.run.source.text === slot.text;
-    if (this.#changed("seen", seen) || renewed) this.#editor.facts(seen && current ? factsOf(seen) : new Map());
+    if (this.#changed("seen", seen) || renewed)
+      this.#editor.facts(seen && current ? factsOf(seen) : new Map());
     if (this.#changed("refused", state.refused) || renewed) {
       this.#editor.remarks(remarksOf(state.refused, state.focus));
     }
     if (this.#changed("place", `${state.moves} ${state.lane}`) || renewed) {
-      this.#editor.running(seen && current ? runningOf(seen, state.lane, slot.text) : null);
+      this.#editor.running(seen && current ? runningOf(seen, state.lane ?? 0, slot.text) : null);
     }
     this.#pair(renewed);
   }

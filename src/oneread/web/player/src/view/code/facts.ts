@@ -54,13 +54,22 @@ export function runningOf(seen: Seen, lane: number, text: string): Running | nul
   const state = recording.state(seen.at);
   const registers = state.registers({ block: step.block, warp: step.warp });
   const values = registers
-    .filter(({ name, set }) => (set >>> lane) & 1 && new RegExp(`\\b${name}\\b`).test(line))
+    .filter(
+      ({ name, set, type }) =>
+        (set >>> lane) & 1 && !type.includes("*") && new RegExp(`\\b${name}\\b`).test(line),
+    )
     .slice(0, 3)
     .map(({ name, values }) => `${name} = ${said(values[values.length === 1 ? 0 : lane])}`)
     .join("  ");
   const threads = recording.run.launch.block.reduce((a, b) => a * b, 1);
   const lanes = Math.min(32, threads);
-  return { line: step.line, mask: step.lanes, lanes, values, title: t.code.lanes(step.lanes, lane) };
+  return {
+    line: step.line,
+    mask: step.lanes,
+    lanes,
+    values,
+    title: t.code.lanes(step.lanes, lane),
+  };
 }
 
 function said(value: Value | undefined): string {

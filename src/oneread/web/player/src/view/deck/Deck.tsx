@@ -45,11 +45,37 @@ function Transport(): JSX.Element {
   };
   return (
     <div class="transport" role="group" aria-label={t.deck.transport}>
-      {button("first", t.deck.first, "Home", still(() => playback.first()))}
-      {button("back", t.deck.back, "ArrowLeft", still(() => playback.move(-1)))}
-      {button(playing ? "pause" : "play", playing ? t.deck.pause : t.deck.play, "Space", () => playback.toggle(), true)}
-      {button("forward", t.deck.forward, "ArrowRight", still(() => playback.move(1)))}
-      {button("last", t.deck.last, "End", still(() => playback.last()))}
+      {button(
+        "first",
+        t.deck.first,
+        "Home",
+        still(() => playback.first()),
+      )}
+      {button(
+        "back",
+        t.deck.back,
+        "ArrowLeft",
+        still(() => playback.move(-1)),
+      )}
+      {button(
+        playing ? "pause" : "play",
+        playing ? t.deck.pause : t.deck.play,
+        "Space",
+        () => playback.toggle(),
+        true,
+      )}
+      {button(
+        "forward",
+        t.deck.forward,
+        "ArrowRight",
+        still(() => playback.move(1)),
+      )}
+      {button(
+        "last",
+        t.deck.last,
+        "End",
+        still(() => playback.last()),
+      )}
     </div>
   );
 }
@@ -65,7 +91,11 @@ function Sentence(): JSX.Element {
   );
   const messages = useStore(store, (state) => state.catalogue?.messages);
   const [spoken, speak] = useState("");
-  const text = !seen ? "" : seen.at < 0 ? t.deck.before : sentence(seen.recording, seen.at, messages);
+  const text = !seen
+    ? ""
+    : seen.at < 0
+      ? t.deck.before
+      : sentence(seen.recording, seen.at, messages);
   useEffect(() => {
     if (playing) return;
     const timer = setTimeout(() => speak(text), 250);

@@ -101,8 +101,12 @@ class Drawing {
     this.#axis = axisOf(tracks.map((one) => one.seen));
     const width = this.box.clientWidth;
     const key = JSON.stringify([
-      width, state.focus, state.slots.map((one) => one.id), document.documentElement.dataset["theme"],
-      colours.rem, tracks.map((one) => one.seen.recording.length),
+      width,
+      state.focus,
+      state.slots.map((one) => one.id),
+      document.documentElement.dataset["theme"],
+      colours.rem,
+      tracks.map((one) => one.seen.recording.length),
     ]);
     if (key !== this.#key || this.#fresh(tracks)) {
       this.#key = key;
@@ -134,7 +138,13 @@ class Drawing {
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintTracks(context, tracks, this.#axis, { width, left: this.#left, right: this.#right }, colours);
+    paintTracks(
+      context,
+      tracks,
+      this.#axis,
+      { width, left: this.#left, right: this.#right },
+      colours,
+    );
     this.#track.style.left = `${this.#left}px`;
     this.#track.style.right = `${this.#right}px`;
   }

@@ -1,7 +1,12 @@
 // The text of a kernel, to read and to change.
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { cpp } from "@codemirror/lang-cpp";
-import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import {
+  bracketMatching,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
 import { Compartment, EditorState, Prec } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
@@ -65,7 +70,11 @@ export class Editor {
         EditorView.domEventHandlers({ beforeinput: replaced }),
         [running, paired, remarks],
         this.#editable.of([]),
-        EditorView.contentAttributes.of({ "aria-label": t.code.editor, spellcheck: "false", tabindex: "0" }),
+        EditorView.contentAttributes.of({
+          "aria-label": t.code.editor,
+          spellcheck: "false",
+          tabindex: "0",
+        }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.#quiet) actions.changed(update.state.doc.toString());
           if (update.selectionSet || update.docChanged) {

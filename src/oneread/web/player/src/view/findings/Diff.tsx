@@ -30,14 +30,15 @@ export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
         <p>{t.findings.remainsNothing}</p>
       )}
       <div class="actions">
-        <button type="button" class="button first" disabled={!diff} onClick={() => session.mending.take()}>
-          <Icon name="check" /> {t.findings.take}
-        </button>
         <button
           type="button"
-          class="button"
-          onClick={() => session.store.set({ proposal: null })}
+          class="button first"
+          disabled={!diff}
+          onClick={() => session.mending.take()}
         >
+          <Icon name="check" /> {t.findings.take}
+        </button>
+        <button type="button" class="button" onClick={() => session.store.set({ proposal: null })}>
           {t.findings.leave}
         </button>
       </div>

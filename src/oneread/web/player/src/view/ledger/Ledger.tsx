@@ -20,7 +20,9 @@ export function Ledger(): JSX.Element {
   const all = useStore(session.store, (state) => state.seen);
   const slots = useStore(session.store, (state) => state.slots);
   const counted = useStore(session.store, (state) => state.counted);
-  const seen = all.flatMap((one, slot) => (one ? [{ one, slot, name: slots[slot]?.key ?? "" }] : []));
+  const seen = all.flatMap((one, slot) =>
+    one ? [{ one, slot, name: slots[slot]?.key ?? "" }] : [],
+  );
   const differences = compare(seen.map(({ one }) => one.ledger)).filter(
     ({ id }) => !Object.values(BYTES).includes(id) || id === BYTES[counted],
   );
@@ -61,7 +63,11 @@ export function Ledger(): JSX.Element {
             </thead>
             <tbody>
               {differences.map((one) => (
-                <Row key={`${one.id} ${one.entries.find(Boolean)?.buffer}`} difference={one} slots={seen.map(({ slot }) => slot)} />
+                <Row
+                  key={`${one.id} ${one.entries.find(Boolean)?.buffer}`}
+                  difference={one}
+                  slots={seen.map(({ slot }) => slot)}
+                />
               ))}
               <Measured seen={seen} />
             </tbody>
@@ -89,7 +95,13 @@ function Row({ difference, slots }: { difference: Difference; slots: readonly nu
       {entries.map((entry, index) => (
         <td key={slots[index]}>
           {entry ? (
-            <Cell id={id} entry={entry} slot={slots[index] ?? 0} most={most} ratio={index ? ratios[index] : undefined} />
+            <Cell
+              id={id}
+              entry={entry}
+              slot={slots[index] ?? 0}
+              most={most}
+              ratio={index ? ratios[index] : undefined}
+            />
           ) : (
             <span class="soft">{t.ledger.absent}</span>
           )}
@@ -116,21 +128,21 @@ function Cell({ id, entry, slot, most, ratio }: CellProps): JSX.Element {
   return (
     <div class={`count${bad ? " bad" : ""}`}>
       <div class="numbers">
-      {entry.lines.length > 0 ? (
-        <button
-          type="button"
-          class="link"
-          title={t.ledger.lines(entry.lines)}
-          onClick={() => openLines(session.state.seen[slot] ?? null, slot, entry.lines)}
-        >
-          {text}
-        </button>
-      ) : (
-        <span>{text}</span>
-      )}
-      {ratio !== undefined && t.ledger.compared(id, ratio) ? (
-        <span class="ratio">{t.ledger.ratio(ratio)}</span>
-      ) : null}
+        {entry.lines.length > 0 ? (
+          <button
+            type="button"
+            class="link"
+            title={t.ledger.lines(entry.lines)}
+            onClick={() => openLines(session.state.seen[slot] ?? null, slot, entry.lines)}
+          >
+            {text}
+          </button>
+        ) : (
+          <span>{text}</span>
+        )}
+        {ratio !== undefined && t.ledger.compared(id, ratio) ? (
+          <span class="ratio">{t.ledger.ratio(ratio)}</span>
+        ) : null}
       </div>
       {bar ? <i class={`meter ${id}`} style={{ width: `${(100 * entry.value) / most}%` }} /> : null}
     </div>

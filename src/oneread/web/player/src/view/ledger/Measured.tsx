@@ -48,7 +48,8 @@ export function Explained({ seen }: { seen: readonly Column[] }): JSX.Element | 
   const reasons = seen.flatMap((less, index) =>
     seen.flatMap((more, other) => {
       const [a, b] = [found[index], found[other]];
-      const fewer = less.one.recording.run.counts.issued_bytes < more.one.recording.run.counts.issued_bytes;
+      const fewer =
+        less.one.recording.run.counts.issued_bytes < more.one.recording.run.counts.issued_bytes;
       if (!a || !b || !fewer || a.us < 1.03 * b.us) return [];
       const { barriers, shared_requests } = less.one.recording.run.counts;
       const theirs = more.one.recording.run.counts;
@@ -61,9 +62,9 @@ export function Explained({ seen }: { seen: readonly Column[] }): JSX.Element | 
   if (reasons.length === 0) return null;
   return (
     <div class="explained">
-        {reasons.map((one) => (
-          <p key={one}>{one}</p>
-        ))}
+      {reasons.map((one) => (
+        <p key={one}>{one}</p>
+      ))}
     </div>
   );
 }
@@ -94,7 +95,7 @@ interface Found {
 function useMeasured(seen: readonly Column[]): Found {
   const session = useSession();
   const measured = seen.map(({ name, slot }) => {
-    const kernel = session.kernel(name);
+    const kernel = session.kernels.find(name);
     return kernel && session.state.slots[slot]?.text === kernel.text ? kernel.measured : [];
   });
   const shape = commonShape(measured);

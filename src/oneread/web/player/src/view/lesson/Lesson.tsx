@@ -92,7 +92,9 @@ function Pass({ list }: { list: PassList }): JSX.Element {
               ) : (
                 operations.map((one) => <Moved key={keyOf(one)} operation={one} />)
               )}
-              {band === "sram" && list.barriers > 0 ? <span>{words.barriers(list.barriers)}</span> : null}
+              {band === "sram" && list.barriers > 0 ? (
+                <span>{words.barriers(list.barriers)}</span>
+              ) : null}
             </dd>
           </div>
         ))}

@@ -18,7 +18,7 @@ export function Heading({ slot, alone }: { slot: number; alone: boolean }): JSX.
           <KernelSelect
             label={t.machine.kernelOf(slot)}
             value={one?.key ?? ""}
-            onChoose={(key) => session.choose(slot, key)}
+            onChoose={(key) => session.kernels.choose(slot, key)}
           />
         ) : (
           <h2 class="mono">{one?.key}</h2>
@@ -30,7 +30,7 @@ export function Heading({ slot, alone }: { slot: number; alone: boolean }): JSX.
             class="button bare icon small"
             aria-label={t.machine.remove(one?.key ?? "")}
             title={t.machine.remove(one?.key ?? "")}
-            onClick={() => session.remove(slot)}
+            onClick={() => session.kernels.remove(slot)}
           >
             <Icon name="close" />
           </button>

@@ -8,7 +8,8 @@ import type { Session } from "../session";
 import { useSession } from "../state";
 import { useStore } from "../store";
 import { Heading } from "./Heading";
-import { type Contents, type Plan, contentsOf, hit, plans } from "./plan";
+import { type Contents, contentsOf } from "./contents";
+import { type Plan, hit, plans } from "./plan";
 import { Stage, measure } from "./stage";
 import { cellText } from "./tip";
 
@@ -36,7 +37,11 @@ export function Machine(): JSX.Element {
   const shown = slots.map((_, index) => index).filter((index) => !alone || index === focus);
   useMachines(session, box, shown);
   return (
-    <section class={stale ? "card machine stale" : "card machine"} id="machine" aria-label={t.machine.title}>
+    <section
+      class={stale ? "card machine stale" : "card machine"}
+      id="machine"
+      aria-label={t.machine.title}
+    >
       {alone && slots.length > 1 ? <KernelTabs /> : null}
       <div class="columns" ref={box} data-kernels={shown.length}>
         {shown.map((index) => (
@@ -139,7 +144,7 @@ class Machines {
       const plan = this.#plans.get(slot);
       if (!plan) continue;
       this.#stages.get(slot)?.draw(one, plan, {
-        lane: state.lane,
+        lane: state.lane ?? 0,
         shown: state.shown?.slot === slot ? state.shown : null,
         gutter: this.#gutter,
         moving: state.near && state.speed < 4 && !still(),
@@ -158,10 +163,15 @@ class Machines {
       passes: passesOf(one),
     }));
     const key = JSON.stringify([
-      width, devicePixelRatio, colours.rem, seen.map(([slot, one]) => [slot, one.block]),
+      width,
+      devicePixelRatio,
+      colours.rem,
+      seen.map(([slot, one]) => [slot, one.block]),
       contents.map((one) => [one.global.map(({ window }) => window), one.warps]),
     ]);
-    const same = seen.length === this.#arranged.length && seen.every(([, one], at) => one === this.#arranged[at]);
+    const same =
+      seen.length === this.#arranged.length &&
+      seen.every(([, one], at) => one === this.#arranged[at]);
     if (same && key === this.#key) return;
     this.#key = key;
     this.#arranged = seen.map(([, one]) => one);
@@ -206,7 +216,9 @@ class Machines {
         this.session.store.set({ lane: index % 32 });
         return;
       }
-      const cell = seen.recording.state(seen.at).cell(plot.buffer, plot.first + index, { block: seen.block });
+      const cell = seen.recording
+        .state(seen.at)
+        .cell(plot.buffer, plot.first + index, { block: seen.block });
       if (cell.step >= 0) this.session.playback.jump(slot, cell.step);
     });
   }

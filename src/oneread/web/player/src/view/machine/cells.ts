@@ -2,7 +2,8 @@
 import type { State, Value } from "../../model";
 import { type Palette, shade } from "../colours";
 import type { Extent } from "../seen";
-import { COLUMNS, type Plan, type Plot, corner } from "./plan";
+import { COLUMNS } from "./contents";
+import { type Plan, type Plot, corner } from "./plan";
 
 /** What is drawn of a plot: numbers, which are set, and how often each was read. */
 interface Drawn {
@@ -216,6 +217,10 @@ export function brief(value: Value, short = false): string {
   if (size !== 0 && (size < 0.005 || size >= 1000)) {
     return number.toExponential(0).replace("e+", "e").replace("-", "−");
   }
-  const digits = size >= 100 || (short && size >= 10) ? 0 : size >= 10 || (short && size >= 1) ? 1 : 2;
-  return number.toFixed(digits).replace(/^(-?)0\./, "$1.").replace("-", "−");
+  const digits =
+    size >= 100 || (short && size >= 10) ? 0 : size >= 10 || (short && size >= 1) ? 1 : 2;
+  return number
+    .toFixed(digits)
+    .replace(/^(-?)0\./, "$1.")
+    .replace("-", "−");
 }

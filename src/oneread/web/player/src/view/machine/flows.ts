@@ -1,6 +1,7 @@
 // Which cells and which lanes a step ties together, as runs of neighbours: one ribbon each.
 import type { Request } from "../../model";
-import { COLUMNS, type Plan, type Plot, corner } from "./plan";
+import { COLUMNS } from "./contents";
+import { type Plan, type Plot, corner } from "./plan";
 
 /** A ribbon: between a stretch of cells and a stretch of lanes. */
 export interface Flow {

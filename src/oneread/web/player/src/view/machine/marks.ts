@@ -4,7 +4,8 @@ import { t } from "../../strings";
 import type { Palette } from "../colours";
 import type { Shown } from "../state";
 import { arcs, bits, placesOf } from "./flows";
-import { COLUMNS, type Plan, type Plot, corner } from "./plan";
+import { COLUMNS } from "./contents";
+import { type Plan, type Plot, corner } from "./plan";
 import { troubled } from "./ribbons";
 
 export interface Marked {
@@ -50,7 +51,12 @@ function statuses(
     context.textAlign = "left";
     context.font = `${here ? 650 : 400} ${10 * unit}px ${palette.sans}`;
     context.fillStyle = here ? palette.activity : palette.soft;
-    context.fillText(t.machine.warp(warp, last?.line, stands, here), plan.x, top + 7 * unit, plan.w);
+    context.fillText(
+      t.machine.warp(warp, last?.line, stands, here),
+      plan.x,
+      top + 7 * unit,
+      plan.w,
+    );
   }
 }
 
@@ -69,7 +75,8 @@ function lanes(
     context.fillStyle = palette.registerWash;
     context.globalAlpha = 0.72;
     for (let one = 0; one < COLUMNS; one++) {
-      if (!active.has(one)) context.fillRect(plan.x + one * w, top + 14 * unit, w, bottom - top - 14 * unit);
+      if (!active.has(one))
+        context.fillRect(plan.x + one * w, top + 14 * unit, w, bottom - top - 14 * unit);
     }
     context.globalAlpha = 1;
     context.fillStyle = palette.activityMark;
@@ -107,7 +114,12 @@ function outlines(
       // A write has a double outline.
       context.strokeStyle = palette.surface;
       context.lineWidth = unit;
-      context.strokeRect(x + 0.75 * unit, y + 0.75 * unit, plot.w - 2.5 * unit, plot.h - 2.5 * unit);
+      context.strokeRect(
+        x + 0.75 * unit,
+        y + 0.75 * unit,
+        plot.w - 2.5 * unit,
+        plot.h - 2.5 * unit,
+      );
     }
   });
 }
@@ -211,7 +223,10 @@ function pills(
   requests: readonly Request[],
 ): void {
   const unit = palette.rem / 16;
-  for (const [space, band] of [["global", 0], ["shared", 1]] as const) {
+  for (const [space, band] of [
+    ["global", 0],
+    ["shared", 1],
+  ] as const) {
     const these = requests.filter((one) => one.buffer.space === space);
     const [one] = these;
     const above = plan.bands[band];

@@ -1,7 +1,8 @@
 // The names of buffers and variables, beside what they hold.
 import { t } from "../../strings";
 import type { Palette } from "../colours";
-import { COLUMNS, type Plan } from "./plan";
+import { COLUMNS } from "./contents";
+import type { Plan } from "./plan";
 
 /** Draw the names of all plots beside them: they stay until the plan is another one. */
 export function paintNames(
@@ -18,7 +19,11 @@ export function paintNames(
     if (plot.scalar) {
       context.textAlign = "left";
       const room = (COLUMNS / 3) * (plan.w / COLUMNS) - plot.w - 8 * unit;
-      context.fillText(fit(context, plot.label, room), plot.x + plot.w + 4 * unit, plot.y + plot.h / 2);
+      context.fillText(
+        fit(context, plot.label, room),
+        plot.x + plot.w + 4 * unit,
+        plot.y + plot.h / 2,
+      );
       continue;
     }
     context.textAlign = "right";

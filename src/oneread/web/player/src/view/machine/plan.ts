@@ -1,24 +1,11 @@
 // Where everything of the machine stands. All bands share one grid of 32 columns: 32 lanes of a
-// warp, 32 banks of shared memory, 128 bytes of global memory. So a coalesced request falls straight
-// down, and anything else is seen to be bent.
+// warp, 32 banks of shared memory, 128 bytes of global memory. So a coalesced request falls
+// straight down, and anything else is seen to be bent.
 import type { Buffer } from "../../model";
 import type { Band } from "../colours";
-import type { Seen } from "../seen";
+import { COLUMNS, type Contents, linesOf } from "./contents";
 
-export const COLUMNS = 32;
-
-/** Lines of cells that a buffer in global memory shows at once. */
-const MOST_LINES = 8;
-const MOST_WARPS = 4;
-const MOST_VARIABLES = 4;
 const MOST_SCALARS = 3;
-
-/** Which part of a buffer in global memory is shown. */
-export interface Window {
-  readonly row: number;
-  /** First line of 32 cells within the row. */
-  readonly line: number;
-}
 
 export interface Plot {
   readonly band: Band;
@@ -67,54 +54,6 @@ interface Sizes {
   readonly w: number;
 }
 
-/** What of a kernel is shown, before it has a place. */
-export interface Contents {
-  readonly global: readonly { readonly buffer: Buffer; readonly window: Window }[];
-  readonly arrays: readonly Buffer[];
-  readonly scalars: readonly Buffer[];
-  readonly variables: readonly string[];
-  readonly warps: readonly number[];
-}
-
-export function contentsOf(
-  seen: Seen,
-  windows: ReadonlyMap<number, Window>,
-  warp: number,
-): Contents {
-  const { recording, block } = seen;
-  const shared = recording.buffers.filter((one) => one.space === "shared");
-  const global = recording.buffers.filter((one) => one.space === "global");
-  const count = Math.min(MOST_WARPS, recording.warps);
-  const from = recording.warps <= MOST_WARPS ? 0 : Math.min(warp, recording.warps - count);
-  return {
-    global: global.map((buffer) => {
-      const rows = buffer.rowCells > 0 ? Math.ceil(buffer.cells / buffer.rowCells) : 1;
-      const start = { row: Math.min(block, rows - 1), line: 0 };
-      return { buffer, window: windows.get(buffer.index) ?? start };
-    }),
-    arrays: shared.filter((one) => one.cells > 1),
-    scalars: shared.filter((one) => one.cells === 1),
-    variables: variablesOf(seen),
-    warps: Array.from({ length: count }, (_, index) => from + index),
-  };
-}
-
-/** Variables with a fraction are what softmax is about; others stand in where there is none. */
-function variablesOf(seen: Seen): string[] {
-  const names = seen.recording.run.recording?.names ?? [];
-  const typed = names.filter((one) => one.space === "register");
-  const values = typed.filter((one) => !one.type.includes("*"));
-  const floats = values.filter((one) => /\b(float|double|__half|half)\b/.test(one.type));
-  const chosen = floats.length > 0 ? floats : values;
-  return [...new Set(chosen.map((one) => one.name))].slice(0, MOST_VARIABLES);
-}
-
-/** Lines of cells that a buffer shows, of how many its row has. */
-export function linesOf(buffer: Buffer): { shown: number; all: number } {
-  const all = Math.max(1, Math.ceil((buffer.rowCells || buffer.cells) / COLUMNS));
-  return { shown: Math.min(MOST_LINES, all), all };
-}
-
 /** Place what is shown in columns of one width; bands of all columns stand at the same height. */
 export function plans(
   all: readonly (Contents & { readonly passes: number })[],
@@ -128,7 +67,9 @@ export function plans(
   const w = Math.floor(((width - gutter - 2 * edge) / COLUMNS) * ratio) / ratio;
   const sizes: Sizes = { unit, x: Math.round(gutter), w: Math.max(4, w) };
   const parts = all.map((one) => [
-    globalPart(one, sizes), sharedPart(one, sizes), registerPart(one, sizes),
+    globalPart(one, sizes),
+    sharedPart(one, sizes),
+    registerPart(one, sizes),
   ]);
   const heights = [0, 1, 2].map((band) => Math.max(...parts.map((one) => one[band]!.height)));
   const names: readonly Band[] = ["hbm", "sram", "register"];
@@ -176,8 +117,22 @@ function globalPart(contents: Contents & { passes: number }, sizes: Sizes): Part
     const own = Math.min(count, window.row * row + row - first);
     const partial = all > shown;
     const plot = {
-      band: "hbm" as const, label: buffer.name, buffer, variable: "", warp: 0, first, count, own,
-      passes, x, y, w, h, pitch, scalar: false, partial,
+      band: "hbm" as const,
+      label: buffer.name,
+      buffer,
+      variable: "",
+      warp: 0,
+      first,
+      count,
+      own,
+      passes,
+      x,
+      y,
+      w,
+      h,
+      pitch,
+      scalar: false,
+      partial,
     };
     y += shown * pitch + 8 * unit;
     return plot;
@@ -189,12 +144,31 @@ function sharedPart(contents: Contents, sizes: Sizes): Part {
   const { unit, x, w } = sizes;
   const h = Math.round(Math.max(8 * unit, Math.min(w * 0.95, 15 * unit)));
   let y = HEAD * unit;
-  const base = { band: "sram" as const, variable: "", warp: 0, first: 0, passes: 0, w, h, pitch: h };
+  const base = {
+    band: "sram" as const,
+    variable: "",
+    warp: 0,
+    first: 0,
+    passes: 0,
+    w,
+    h,
+    pitch: h,
+  };
   const plots: Plot[] = contents.arrays.slice(0, 6).map((buffer) => {
     const lines = Math.min(4, Math.ceil(buffer.cells / COLUMNS));
     const count = Math.min(buffer.cells, lines * COLUMNS);
     const partial = count < buffer.cells;
-    const plot = { ...base, label: buffer.name, buffer, count, own: count, x, y, scalar: false, partial };
+    const plot = {
+      ...base,
+      label: buffer.name,
+      buffer,
+      count,
+      own: count,
+      x,
+      y,
+      scalar: false,
+      partial,
+    };
     y += lines * h + 9 * unit;
     return plot;
   });
@@ -204,10 +178,19 @@ function sharedPart(contents: Contents, sizes: Sizes): Part {
     const left = x + Math.floor((place * COLUMNS) / MOST_SCALARS) * w;
     const shape = { w: Math.max(w, Math.round(15 * unit)), h: Math.max(h, Math.round(11 * unit)) };
     plots.push({
-      ...base, ...shape, label: buffer.name, buffer, count: 1, own: 1, x: left, y, scalar: true,
+      ...base,
+      ...shape,
+      label: buffer.name,
+      buffer,
+      count: 1,
+      own: 1,
+      x: left,
+      y,
+      scalar: true,
       partial: false,
     });
-    if (place === MOST_SCALARS - 1 || index === contents.scalars.length - 1) y += shape.h + 6 * unit;
+    if (place === MOST_SCALARS - 1 || index === contents.scalars.length - 1)
+      y += shape.h + 6 * unit;
   });
   return { height: y + (FOOT - 6) * unit, plots, warps: NO_WARPS };
 }
@@ -223,8 +206,22 @@ function registerPart(contents: Contents, sizes: Sizes): Part {
     y += 15 * unit;
     for (const variable of contents.variables) {
       plots.push({
-        band: "register", label: variable, buffer: null, variable, warp, first: 0, count: COLUMNS,
-        own: COLUMNS, passes: 0, x, y, w, h, pitch: h, scalar: false, partial: false,
+        band: "register",
+        label: variable,
+        buffer: null,
+        variable,
+        warp,
+        first: 0,
+        count: COLUMNS,
+        own: COLUMNS,
+        passes: 0,
+        x,
+        y,
+        w,
+        h,
+        pitch: h,
+        scalar: false,
+        partial: false,
       });
       y += h + Math.round(unit);
     }

@@ -82,12 +82,15 @@ function shape(
   }
   context.beginPath();
   context.moveTo(cells[0], cellBottom);
-  context.bezierCurveTo(
-    cells[0], cellBottom + bend, lanes[0], laneTop - bend, lanes[0], laneTop,
-  );
+  context.bezierCurveTo(cells[0], cellBottom + bend, lanes[0], laneTop - bend, lanes[0], laneTop);
   context.lineTo(lanes[1], laneTop);
   context.bezierCurveTo(
-    lanes[1], laneTop - bend, cells[1], cellBottom + bend, cells[1], cellBottom,
+    lanes[1],
+    laneTop - bend,
+    cells[1],
+    cellBottom + bend,
+    cells[1],
+    cellBottom,
   );
   context.closePath();
   context.fillStyle = paint;

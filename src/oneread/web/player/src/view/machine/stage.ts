@@ -6,7 +6,8 @@ import type { Extent, Seen } from "../seen";
 import type { Shown } from "../state";
 import { CellPainter } from "./cells";
 import { paintMarks } from "./marks";
-import { COLUMNS, type Plan, type Plot, type Window, linesOf } from "./plan";
+import { COLUMNS, type Window, linesOf } from "./contents";
+import type { Plan, Plot } from "./plan";
 import { paintNames } from "./names";
 import { paintRibbons } from "./ribbons";
 
@@ -110,7 +111,9 @@ export class Stage {
     const state = recording.state(at);
     const all = at < 0 ? [] : requests(recording, at);
     const [under, cells, over] = this.#contexts as [
-      CanvasRenderingContext2D, CanvasRenderingContext2D, CanvasRenderingContext2D,
+      CanvasRenderingContext2D,
+      CanvasRenderingContext2D,
+      CanvasRenderingContext2D,
     ];
     const extents = (plot: Plot): Extent => extentOf(seen, plot);
     if (this.#cells.paint(cells, plan, colours, state, block, extents)) {
@@ -156,7 +159,8 @@ export class Stage {
     }
     const ratio = window.devicePixelRatio || 1;
     const old = this.#plan;
-    if (old && ratio === this.#ratio && old.width === plan.width && old.height === plan.height) return;
+    if (old && ratio === this.#ratio && old.width === plan.width && old.height === plan.height)
+      return;
     this.#ratio = ratio;
     this.host.style.height = `${plan.height}px`;
     for (const context of this.#contexts) {

@@ -56,7 +56,10 @@ export function Tables(): JSX.Element {
 function All({ seen }: { seen: Seen }): JSX.Element {
   const { recording, at } = seen;
   const asked = at < 0 ? [] : requests(recording, at);
-  const spaces = [["global", "hbm"], ["shared", "sram"]] as const;
+  const spaces = [
+    ["global", "hbm"],
+    ["shared", "sram"],
+  ] as const;
   return (
     <>
       {spaces.map(([space, band]) => (
@@ -94,7 +97,9 @@ function BufferTable({ seen, buffer, asked }: BufferProps): JSX.Element {
   const first = buffer.rowCells ? Math.min(block * length, Math.max(0, buffer.cells - length)) : 0;
   const count = Math.min(length, buffer.cells, MOST_CELLS);
   const cells = recording.state(at).cells(buffer, first, count, { block });
-  const kinds = new Map(asked.flatMap(({ cells, kind }) => cells.map((cell) => [cell, kind] as const)));
+  const kinds = new Map(
+    asked.flatMap(({ cells, kind }) => cells.map((cell) => [cell, kind] as const)),
+  );
   const lines = Array.from({ length: Math.ceil(count / ACROSS) }, (_, line) => line * ACROSS);
   return (
     <div class="scroll" role="region" aria-label={buffer.name} tabIndex={0}>
@@ -118,7 +123,9 @@ function BufferTable({ seen, buffer, asked }: BufferProps): JSX.Element {
               <th scope="row">{first + line}</th>
               {Array.from({ length: Math.min(ACROSS, count - line) }, (_, column) => {
                 const kind = kinds.get(first + line + column);
-                const value = cells.set[line + column] ? number(cells.values[line + column]) : t.tip.unset;
+                const value = cells.set[line + column]
+                  ? number(cells.values[line + column])
+                  : t.tip.unset;
                 return (
                   <td key={column} class={kind ? "touched" : ""}>
                     {value}
