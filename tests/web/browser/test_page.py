@@ -185,6 +185,46 @@ def test_first_view_comes_back(page: Any, tab: Tab) -> None:
     assert keys_of(page) == FIRST
 
 
+def test_kernel_of_ones_own_is_run(page: Any, tab: Tab) -> None:
+    page.get_by_label("Kernels on the page").select_option("kernel.cu")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
+    tab.ran()
+    page.locator(".stage-host").wait_for()
+    assert page.locator(".refusal").count() == 0
+    assert "no fault" in page.locator(".heading").inner_text()
+
+
+def test_sequence_shows_its_launches(page: Any, tab: Tab) -> None:
+    page.get_by_label("Kernels on the page").select_option("safe_unfused")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
+    tab.ran()
+    page.get_by_role("button", name="Run").click()
+    tab.ran()
+    assert len(keys_of(page)) == 2
+
+
+def test_other_launches_show_other_faults(page: Any, tab: Tab) -> None:
+    page.get_by_label("Kernels on the page").select_option("zoo_odd_tree")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
+    tab.ran()
+    page.get_by_role("button", name="Try other launches").click()
+    page.wait_for_function("() => / in \\d+ launch/.test(document.querySelector('.probe h3')?.innerText)")
+    assert "oneread trace" in page.locator(".probe .command").first.inner_text()
+
+
+def test_numbers_of_the_ledger_open_their_lines(page: Any) -> None:
+    page.locator("#ledger tbody tr").first.locator("button").first.click()
+    page.locator(".cm-line.paired").first.wait_for()
+
+
+def test_a_cell_leads_to_the_step_that_stored_it(page: Any, tab: Tab) -> None:
+    page.keyboard.press("End")
+    end = tab.place
+    box = page.locator(".column.focus .stage-host").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.34)
+    assert tab.place != end
+
+
 @pytest.mark.parametrize("key", ["online_softmax_topk", "online_softmax_warp", "top_k", "fma_f32"])
 def test_every_kind_of_kernel_is_drawn(page: Any, tab: Tab, key: str) -> None:
     page.get_by_label("Kernels on the page").select_option(key)

@@ -74,7 +74,6 @@ export const t = {
     edited: "edited",
     revert: "Undo changes",
     line: (line: number, column: number) => `Line ${line}:${column}`,
-    lines: "Counts of each line",
     neverRuns: (line: number) => `Line ${line} is not executed in this run.`,
     barrierOff: "Take this barrier out and run",
     barrierOn: "Put this barrier back and run",
@@ -185,7 +184,6 @@ export const t = {
     remainsNothing: "No fault is left in this launch.",
     take: "Take it and run",
     leave: "Leave it",
-    nothingToFix: "No repair is known for these faults.",
   },
   deck: {
     title: "Playhead",

@@ -15,7 +15,8 @@ export function curveOf(recording: Recording, block: number, lane: number | null
   const all = series(recording, block);
   const d = widest(all.d);
   // A maximum that is assigned under a condition is not named by the trace; its values show it.
-  const m = (all.factor.length === 0 && d ? rising(recording, d) : null) ?? widest(all.m);
+  const shown = all.factor.length === 0 && d ? rising(recording, d) : null;
+  const m = shown ?? widest(all.m);
   const points = m?.points ?? d?.points ?? [];
   const warp = points.reduce((least, one) => Math.min(least, one.warp), Infinity);
   const thread = { block, warp: Number.isFinite(warp) ? warp : 0, lane: 0 };
@@ -24,17 +25,15 @@ export function curveOf(recording: Recording, block: number, lane: number | null
   const first = Math.min(...points.filter((one) => one.warp === warp).map((one) => one.lane));
   thread.lane = own ? (lane ?? busiest(recording, m, warp)) : first;
   const mine = m && { name: m.name, points: pointsOf(recording, m, thread) };
+  const sums = d && { name: d.name, points: pointsOf(recording, d, thread) };
   const corrections = all.factor.flatMap((one) => one.points);
   return {
     thread,
     m: mine,
-    d: d && { name: d.name, points: pointsOf(recording, d, thread) },
-    beads:
-      corrections.length > 0
-        ? beadsOf(recording, corrections, mine?.points ?? [], thread)
-        : d && recording.variables.includes(d.name)
-          ? risesOf(mine?.points ?? [])
-          : [],
+    d: sums,
+    beads: shown
+      ? risesOf(mine?.points ?? [], sums?.points ?? [])
+      : beadsOf(recording, corrections, mine?.points ?? [], thread),
   };
 }
 
@@ -69,12 +68,16 @@ function rising(recording: Recording, d: Line): Line | null {
   return best;
 }
 
-/** A correction at each rise of a maximum that the trace has no factor for. */
-function risesOf(m: readonly Point[]): Bead[] {
+/**
+ * A correction at each rise of a maximum that the trace has no factor for, where d is mended: that
+ * may be a step before m is set.
+ */
+function risesOf(m: readonly Point[], d: readonly Point[]): Bead[] {
   return m.flatMap((point, place) => {
-    const before = m[place - 1]?.value;
-    if (before === undefined || !Number.isFinite(before) || !(point.value > before)) return [];
-    return [correction(point, before, point.value)];
+    const before = m[place - 1];
+    if (!before || !Number.isFinite(before.value) || !(point.value > before.value)) return [];
+    const mended = d.findLast((one) => one.step > before.step && one.step <= point.step);
+    return [correction({ ...point, step: mended?.step ?? point.step }, before.value, point.value)];
   });
 }
 

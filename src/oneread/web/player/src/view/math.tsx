@@ -3,10 +3,8 @@ import type { ComponentChildren, JSX } from "preact";
 
 type Piece = ComponentChildren;
 
-/** A variable; an upright name is written with `word`. */
+/** A variable. */
 export const v = (name: string): JSX.Element => <mi>{name}</mi>;
-export const word = (name: string): JSX.Element => <mi mathvariant="normal">{name}</mi>;
-export const num = (value: Piece): JSX.Element => <mn>{value}</mn>;
 export const op = (sign: string): JSX.Element => <mo>{sign}</mo>;
 export const row = (...pieces: Piece[]): JSX.Element => <mrow>{pieces}</mrow>;
 

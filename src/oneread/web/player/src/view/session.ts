@@ -1,6 +1,6 @@
 // What a person can do on the page: choose kernels, change them, run them, look at them.
 import { type Engine, Refusal, type Request } from "../engine";
-import { type Fault, type Trace, decode, mainBuffer } from "../model";
+import { type Fault, type Trace, decode } from "../model";
 import { t } from "../strings";
 import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
@@ -209,12 +209,6 @@ export class Session {
     const at = all.findIndex((one) => one?.warp === player.follow?.warp);
     player.follow = all[(at + by + all.length) % all.length] ?? null;
     this.say(t.deck.follows(player.follow?.warp));
-  }
-
-  /** The input that the passes are over, of the kernel in focus. */
-  get mainName(): string {
-    const { lead } = this.playback;
-    return (lead && mainBuffer(lead.recording)?.name) ?? "x";
   }
 
   openEditor(): void {

@@ -44,6 +44,15 @@ describe("m and d of a thread", () => {
     for (const bead of beads) expect(bead.value).toBeGreaterThan(0);
   });
 
+  it("make the sum right at once: old sum times factor, and what is new", () => {
+    const { d, beads } = new Seen(lane).curve(0);
+    for (const bead of beads) {
+      const before = last(d!.points, bead.step - 1)!.value;
+      const after = last(d!.points, bead.step)!.value;
+      expect(after).toBeCloseTo(before * bead.value + 1, 5); // the new maximum adds exp(0)
+    }
+  });
+
   it("have no corrections in a kernel that finds m first", () => {
     expect(new Seen(safe).curve(0).beads).toEqual([]);
   });

@@ -75,7 +75,7 @@ function Picture({ seen, curve, block }: { seen: Seen; curve: Curve; block: numb
           </svg>
         ) : null}
       </div>
-      <Correction seen={seen} curve={curve} bead={bead} />
+      <Correction curve={curve} bead={bead} />
     </>
   );
 }
@@ -207,14 +207,13 @@ function Now({ seen, curve, plot, rem, height }: Part & { seen: Seen; height: nu
 }
 
 /** The correction in view, as a formula with the numbers of the run, and in a sentence. */
-function Correction({ seen, curve, bead }: { seen: Seen; curve: Curve; bead: Bead | undefined }) {
+function Correction({ curve, bead }: { curve: Curve; bead: Bead | undefined }) {
   const { beads, d } = curve;
   if (beads.length === 0) return <p class="correction soft">{t.chart.noBeads}</p>;
   const before = bead && d ? last(d.points, bead.step - 1)?.value : undefined;
   const after = bead && d?.points.find((one) => one.step >= bead.step)?.value;
   const added =
     before !== undefined && after !== undefined && bead ? after - before * bead.value : undefined;
-  void seen;
   return (
     <div class="correction">
       <p class="formula">

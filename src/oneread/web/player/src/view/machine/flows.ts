@@ -19,8 +19,11 @@ export interface Arc {
   readonly to: readonly [number, number];
 }
 
+/** Where cells of a request are on the plan, null where they are not. */
+type Places = readonly (readonly [Plot, number] | null)[];
+
 /** Return the places of a request's cells that are on the plan, by the order of the request. */
-export function placesOf(plan: Plan, request: Request): (readonly [Plot, number] | null)[] {
+export function placesOf(plan: Plan, request: Request): Places {
   const plots = plan.plots.filter((one) => one.buffer?.index === request.buffer.index);
   return request.cells.map((cell) => {
     const plot = plots.find((one) => cell >= one.first && cell < one.first + one.count);
@@ -28,13 +31,15 @@ export function placesOf(plan: Plan, request: Request): (readonly [Plot, number]
   });
 }
 
-/** Return the lane of each cell of a request; spread evenly where the recording has none. */
-function lanesOf(request: Request): readonly number[] {
+/**
+ * Return the lane of each cell of a request. Where a condition within the statement left lanes out,
+ * the recording does not name the others, and each cell is drawn to the lane in its own column.
+ */
+function lanesOf(request: Request, places: Places): readonly number[] {
   if (request.laneOf) return request.laneOf;
   const active = bits(request.lanes ?? 0);
   if (active.length === request.cells.length) return active;
-  const count = Math.max(1, request.cells.length);
-  return request.cells.map((_, index) => Math.floor((index * COLUMNS) / count));
+  return places.map((place, index) => (place ? place[1] : index) % COLUMNS);
 }
 
 export function bits(mask: number): number[] {
@@ -50,7 +55,7 @@ export function flows(plan: Plan, request: Request): Flow[] {
   const laneWidth = plan.w / COLUMNS;
   const edge = (lane: number): number => plan.x + lane * laneWidth;
   if (request.together) return together(request, places, edge, warp.top);
-  const lanes = lanesOf(request);
+  const lanes = lanesOf(request, places);
   const found: Flow[] = [];
   let start = 0;
   for (let next = 1; next <= places.length; next++) {
@@ -73,11 +78,7 @@ export function flows(plan: Plan, request: Request): Flow[] {
   return found;
 }
 
-function neighbours(
-  places: readonly (readonly [Plot, number] | null)[],
-  lanes: readonly number[],
-  next: number,
-): boolean {
+function neighbours(places: Places, lanes: readonly number[], next: number): boolean {
   const [a, b] = [places[next - 1], places[next]];
   if (!a || !b || a[0] !== b[0] || b[1] !== a[1] + 1) return false;
   if (b[1] % COLUMNS === 0) return false; // the next line of cells
@@ -87,7 +88,7 @@ function neighbours(
 /** One address for all lanes: from the cell to all of them. */
 function together(
   request: Request,
-  places: readonly (readonly [Plot, number] | null)[],
+  places: Places,
   edge: (lane: number) => number,
   top: number,
 ): Flow[] {
@@ -106,12 +107,12 @@ export function arcs(plan: Plan, all: readonly Request[]): Arc[] {
   const store = all.find((one) => one.kind === "store" && one.buffer.space === "shared");
   if (!store) return [];
   const target = placesOf(plan, store);
-  const lanes = lanesOf(store);
+  const lanes = lanesOf(store, target);
   const found: Arc[] = [];
   for (const load of all) {
     if (load.kind !== "load" || load.buffer.index !== store.buffer.index) continue;
     const from = placesOf(plan, load);
-    const theirs = lanesOf(load);
+    const theirs = lanesOf(load, from);
     from.forEach((place, index) => {
       const goal = target[lanes.indexOf(theirs[index] ?? -1)];
       if (!place || !goal || (place[0] === goal[0] && place[1] === goal[1])) return;

@@ -35,6 +35,7 @@ export class Stage {
   #ratio = 0;
   #frame = 0;
   #step = -2;
+  #block = -1;
 
   readonly #bands: HTMLElement[];
   #asked = 0;
@@ -72,11 +73,16 @@ export class Stage {
   /** Move what is on view to what the playhead touches; true where that changed. */
   follow(seen: Seen): boolean {
     let changed = false;
+    if (seen.block !== this.#block) {
+      // Another block has rows of its own, whether or not it has touched them.
+      this.#block = seen.block;
+      changed = this.#windows.size > 0;
+      this.#windows.clear();
+    }
     const all = seen.at < 0 ? [] : requests(seen.recording, seen.at);
     for (const request of all) {
       if (request.buffer.space === "global") changed = this.#show(request) || changed;
     }
-    // A block has a row of its own, whether or not it has touched it.
     return changed;
   }
 
