@@ -5,6 +5,14 @@ type Piece = ComponentChildren;
 
 /** A variable. */
 export const v = (name: string): JSX.Element => <mi>{name}</mi>;
+/** A variable after a change. */
+export const prime = (name: string): JSX.Element => (
+  <msup>
+    <mi>{name}</mi>
+    <mo>′</mo>
+  </msup>
+);
+
 export const op = (sign: string): JSX.Element => <mo>{sign}</mo>;
 export const row = (...pieces: Piece[]): JSX.Element => <mrow>{pieces}</mrow>;
 

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Bead } from "../../model";
 import { t } from "../../strings";
-import { Formula, e, live, op, row, short, v } from "../math";
+import { Formula, e, live, op, prime, row, short, v } from "../math";
 import type { Curve } from "../curves";
 import type { Seen } from "../seen";
 import { useSession } from "../state";
@@ -219,11 +219,11 @@ function Correction({ curve, bead }: { curve: Curve; bead: Bead | undefined }) {
       <p class="formula">
         <Formula>
           {row(
-            v("d′"),
+            prime("d"),
             op("="),
             v("d"),
             op("·"),
-            e(row(v("m"), op("−"), v("m′"))),
+            e(row(v("m"), op("−"), prime("m"))),
             op("+"),
             <mtext>{t.chart.newTerms}</mtext>,
           )}

@@ -1,7 +1,7 @@
 // The formulas of the lesson: in general, and with the numbers of the run.
 import type { JSX } from "preact";
 import type { LessonId } from "../../model";
-import { e, frac, live, op, row, sub, sum, v } from "../math";
+import { e, frac, live, op, prime, row, sub, sum, v } from "../math";
 
 type Values = Readonly<Record<string, number>>;
 
@@ -111,13 +111,13 @@ export const FORMULAS: Record<LessonId, Pair> = {
   tiles: {
     general: () =>
       row(
-        v("d′"),
+        prime("d"),
         op("="),
         v("d"),
         op("·"),
-        e(row(v("m"), op("−"), v("m′"))),
+        e(row(v("m"), op("−"), prime("m"))),
         op("+"),
-        sum(row(v("i"), op("∈"), v("T")), null, e(row(xi(), op("−"), v("m′")))),
+        sum(row(v("i"), op("∈"), v("T")), null, e(row(xi(), op("−"), prime("m")))),
       ),
     here: (values) =>
       values["tile"] === undefined
