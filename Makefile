@@ -23,14 +23,25 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
+# Node, where there is none and it is needed; the page, so that what follows finds it built.
+define node
+@needs="$$($(BIN)/python tools/build/page.py needs $(1))" || exit 1; \
+    [ -z "$$needs" ] || $(PIP) install "$$needs"
+endef
+define page
+$(node)
+@$(BIN)/python tools/build/page.py
+endef
+
 # Folders count too: they are newer when a file was added or removed.
-SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
-    $(shell find src -name __pycache__ -prune -o -print 2>/dev/null)
+SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE $(wildcard tools/build/*.py) \
+    $(shell find src \( -name __pycache__ -o -name node_modules -o -name static \) \
+        -prune -o -print 2>/dev/null)
 CXX_FILES := $(shell find src tests/cpp -name '*.[ch]pp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs build wheel sdist clean FORCE
+.PHONY: help demo test player lint format docs build wheel sdist clean FORCE
 
 help:  ## list the targets
 	@echo 'Targets:'
@@ -39,10 +50,16 @@ help:  ## list the targets
 
 demo: $(STAMPS)/package  ## install into .venv and run the main job on real logits
 	@$(BIN)/oneread demo $(ARGS)
+	@echo 'To watch such kernels at work: $(BIN)/oneread web' >&2
 
 test: $(STAMPS)/test-tools $(STAMPS)/$(TORCH_STEP)  ## install what the tests need and run them
 	@$(TORCH_NOTE)
 	$(BIN)/python -m pytest $(ARGS)
+
+player: $(STAMPS)/package  ## check and test the page: types, logic
+	$(call node,npm)
+	$(BIN)/python tools/build/page.py npm run check
+	PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/python tools/build/page.py npm test
 
 lint: $(STAMPS)/lint-tools  ## check style, types, floors, docstrings, spelling and sizes
 	@failed=""; \
@@ -72,10 +89,12 @@ wheel: $(STAMPS)/package  ## build a wheel for this Python and machine in dist/
 	    $(PIP) wheel --no-build-isolation --no-deps -C build-dir=build/venv -w dist .
 
 sdist: $(STAMPS)/build-tools  ## build the source distribution in dist/
+	$(page)
 	$(BIN)/python -m build --no-isolation --sdist
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist wheelhouse
+	rm -rf src/oneread/web/static src/oneread/web/player/node_modules
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # --- steps -----------------------------------------------------------------------------------
@@ -98,9 +117,10 @@ $(STAMPS)/build-tools: pyproject.toml $(STAMPS)/python
 # The stamp has the time at which the build began: what is edited meanwhile is built next time.
 $(STAMPS)/package: $(SOURCES) $(STAMPS)/compiler $(STAMPS)/build-tools
 	@echo "Building oneread with $$(sed "s|[^ ]*/||g" $(STAMPS)/compiler) (about a minute)"
+	$(page)
 	@touch $@.begun
 	@CXX="$$(cat $(STAMPS)/compiler)" \
-	    $(PIP) install --no-build-isolation -C build-dir=build/venv .
+	    $(PIP) install --no-build-isolation -C build-dir=build/venv '.[web]'
 	@mv $@.begun $@
 
 $(STAMPS)/test-tools: pyproject.toml $(STAMPS)/package

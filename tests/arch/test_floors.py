@@ -21,6 +21,7 @@ ALLOWED = {
     "kernels": set(),
     "source": set(),
     "trace": set(),
+    "web": {"starlette", "uvicorn"},
     "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
     "backends": {"numpy", "ml_dtypes", "torch"},

@@ -75,3 +75,8 @@ def test_importing_the_tracer_is_cheap_and_loads_it_when_it_is_used() -> None:
     )
     times = [float(run(code)) for _ in range(RUNS)]
     assert statistics.median(times) < MAXIMUM_MS, times
+
+
+def test_what_a_worker_of_the_page_needs_is_the_standard_library_only() -> None:
+    added = loaded_by("import oneread.web.jobs, oneread.web.worker")
+    assert added - set(sys.stdlib_module_names) == {"oneread"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -118,3 +119,14 @@ def test_info_of_a_wish_that_cannot_be_met_says_so_and_fails() -> None:
     assert said.stderr.startswith("oneread: error: ")
     assert "z80" in said.stderr
     assert said.stderr.count("\n") == 1
+
+
+def test_info_says_whether_there_is_a_page() -> None:
+    from oneread.web.bundle import why_missing
+
+    page = facts()["page"]
+    assert isinstance(page, dict)
+    assert page["on"] is (why_missing() is None)
+    assert why_missing() in {None, page["why"]}
+    shown = CliRunner().invoke(app, ["info"]).stdout
+    assert re.search(rf"^page +(on|off) +{re.escape(page['why'])}$", shown, re.MULTILINE)

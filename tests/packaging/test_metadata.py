@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import oneread
+from oneread.web.bundle import why_missing
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -77,6 +78,15 @@ def test_gallery_is_installed_with_its_records() -> None:
 
 def test_sources_of_the_kernels_are_not_installed() -> None:
     assert list(Path(oneread.__file__).parent.rglob("*.[ch]pp")) == []
+
+
+def test_page_is_installed_without_what_it_was_made_from() -> None:
+    web = Path(oneread.__file__).parent / "web"
+    assert not (web / "player").exists()
+    assert why_missing() is None
+    assert [
+        path.name for path in (web / "static").iterdir() if path.suffix in {".ts", ".map"}
+    ] == []
 
 
 def test_licence_is_installed(distribution: importlib.metadata.Distribution) -> None:

@@ -17,7 +17,9 @@ HELP = """Show version, instruction set, threads, libraries.
 Also says which backends are on, and why the others are off.
 """
 
-_LIBRARIES = ("numpy", "torch", "ml_dtypes", "scipy", "cupy", "jax", "onnxruntime")
+_LIBRARIES = (
+    "numpy", "torch", "ml_dtypes", "scipy", "cupy", "jax", "onnxruntime", "starlette", "uvicorn",
+)  # fmt: skip
 
 #: Distributions under other names that bring the same library.
 _ALIASES = {
@@ -57,6 +59,7 @@ def gather() -> dict[str, Any]:
         },
         "libraries": libraries,
         "backends": _backends(libraries),
+        "page": _page(libraries),
     }  # fmt: skip
 
 
@@ -104,6 +107,18 @@ def _backends(libraries: dict[str, str | None]) -> dict[str, dict[str, Any]]:
     }
 
 
+def _page(libraries: dict[str, str | None]) -> dict[str, Any]:
+    """Say whether there is a page, and whether it can be served."""
+    from oneread.web.bundle import why_missing
+
+    why = why_missing()
+    if why is not None:
+        return {"on": False, "why": why}
+    if libraries["starlette"] is None or libraries["uvicorn"] is None:
+        return {"on": True, "why": "recordings only; to serve it: pip install 'oneread[web]'"}
+    return {"on": True, "why": "oneread web, oneread trace --html"}
+
+
 def _show(facts: dict[str, Any]) -> None:
     native = facts["native"]
     say(styled(f"oneread {facts['version']}", "bold"))
@@ -123,8 +138,12 @@ def _show(facts: dict[str, Any]) -> None:
     if missing:
         _line("not installed", ", ".join(missing))
     for i, (name, state) in enumerate(facts["backends"].items()):
-        switch = styled("on ", "green") if state["on"] else styled("off", "red")
-        _line("backends" if i == 0 else "", f"{switch} {name}: {state['why']}")
+        _line("backends" if i == 0 else "", f"{_switch(state)} {name}: {state['why']}")
+    _line("page", f"{_switch(facts['page'])} {facts['page']['why']}")
+
+
+def _switch(state: dict[str, Any]) -> str:
+    return styled("on ", "green") if state["on"] else styled("off", "red")
 
 
 def _line(head: str, text: str) -> None:

@@ -74,8 +74,11 @@ Probe = Annotated[
 ]
 Fix = Annotated[bool, typer.Option("--fix", help="Apply known repairs and run again.")]
 Out = Annotated[Path | None, typer.Option(metavar="run.json", help="Write a trace file.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="run.html", help="Write a page that replays it.")
+]
 Record = Annotated[
-    str | None, typer.Option(metavar="0,2", help="Blocks whose events go to --out; all that fit.")
+    str | None, typer.Option(metavar="0,2", help="Blocks whose events are written; all that fit.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print counts and faults as a trace file.")]
 Folder = Annotated[
@@ -111,6 +114,7 @@ def trace(
     probe: Probe = False,
     fix: Fix = False,
     out: Out = None,
+    html: Html = None,
     record: Record = None,
     as_json: AsJson = False,
     include: Folder = None,
@@ -140,14 +144,20 @@ def _check(asked: SimpleNamespace) -> None:
         raise fail("name a file or a key of the gallery; --list shows the keys")
     if asked.fail_on not in _SEVERITIES:
         raise fail(f"--fail-on {asked.fail_on}: there are {', '.join(_SEVERITIES)}")
-    if (asked.probe or asked.fix) and (asked.out is not None or asked.as_json):
-        raise fail("--out and --json are for runs without --probe and --fix")
+    written = asked.out is not None or asked.html is not None
+    if (asked.probe or asked.fix) and (written or asked.as_json):
+        raise fail("--out, --html and --json are for runs without --probe and --fix")
     if (asked.probe or asked.fix) and asked.schedule == "all":
         raise fail("--schedule all is for runs without --probe and --fix")
-    if asked.record is not None and asked.out is None:
-        raise fail("--record needs --out: the file that the events go to")
-    if asked.out is not None and asked.out.is_dir():
-        raise fail(f"--out {asked.out}: a folder")
+    if asked.record is not None and not written:
+        raise fail("--record needs --out or --html: the file that the events go to")
+    for option, path in (("--out", asked.out), ("--html", asked.html)):
+        if path is not None and path.is_dir():
+            raise fail(f"{option} {path}: a folder")
+    if asked.html is not None:
+        from oneread.web.bundle import read_bundle
+
+        read_bundle()  # raises where there is no page
 
 
 def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
@@ -170,8 +180,7 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
     if asked.probe or asked.fix:
         option = "--fix" if asked.fix else "--probe"
         return _improve(_only(opened, option), case, asked.probe, asked.fix)
-    model = asked.resident_blocks, asked.cache_kb
-    return _run(opened, case, model, asked.out, asked.as_json), 0
+    return _run(opened, case, asked), 0
 
 
 @contextlib.contextmanager
@@ -190,7 +199,7 @@ def _diagnostics() -> Iterator[None]:
 
 
 def _case(asked: SimpleNamespace) -> "Case":
-    from oneread.trace import Case
+    from oneread.trace.case import Case, parse_extent
 
     schedule = asked.schedule
     return Case(
@@ -198,8 +207,8 @@ def _case(asked: SimpleNamespace) -> "Case":
         asked.vocab,
         asked.k,
         _pairs("--define", asked.define, "1"),
-        _extent(asked.grid),
-        _extent(asked.block),
+        None if asked.grid is None else parse_extent(asked.grid),
+        None if asked.block is None else parse_extent(asked.block),
         asked.shared_bytes,
         _pairs("--arg", asked.arg),
         asked.input,
@@ -223,12 +232,6 @@ def _pairs(option: str, given: list[str] | None, default: str | None = None) -> 
 
 def _truths(given: list[str] | None) -> dict[str, str] | None:
     return {} if given == ["none"] else None if given is None else _pairs("--truth", given)
-
-
-def _extent(text: str | None) -> str | tuple[str, ...] | None:
-    # Commas within brackets are those of an expression such as max(rows, 2).
-    parts = tuple(re.split(r",(?![^(]*\))", text)) if text is not None else ()
-    return parts if len(parts) > 1 else text
 
 
 def _seeded(schedule: str, seed: int) -> str:
@@ -298,26 +301,25 @@ def _list() -> None:
             say(f"  {key:<{width}}  {entry.title}")
 
 
-def _run(
-    opened: "list[Opened]",
-    case: "Case",
-    model: tuple[int, float | None],
-    out: Path | None,
-    as_json: bool,
-) -> str | None:
+def _run(opened: "list[Opened]", case: "Case", asked: SimpleNamespace) -> str | None:
     from oneread.trace import tracefile
 
+    model = asked.resident_blocks, asked.cache_kb
     kept: list[Launched] = []
 
     def launch(one: "Case") -> "list[Launched]":
         kept[:] = [launched for name in opened for launched in name.launch(one)]
         return kept
 
-    if out is not None:
-        _written(out, tracefile.record(launch, case, *model), kept, bool(case.record))
-    else:
+    if asked.out is None and asked.html is None:
         launch(case)
-    if as_json:
+    else:
+        text = tracefile.record(launch, case, *model)
+        if asked.out is not None:
+            _written(asked.out, text, kept, bool(case.record))
+        if asked.html is not None:
+            _written(asked.html, _page(text, opened, case), kept, bool(case.record))
+    if asked.as_json:
         plain = [one._replace(run=dataclasses.replace(one.run, recording=None)) for one in kept]
         write(tracefile.dumps(tracefile.describe(plain, *model)))
     else:
@@ -325,6 +327,13 @@ def _run(
             say(line)
     severities = [worst for one in kept if (worst := one.run.worst()) is not None]
     return min(severities, key=_SEVERITIES.index, default=None)
+
+
+def _page(text: str, opened: "list[Opened]", case: "Case") -> str:
+    from oneread.trace.opening import command
+    from oneread.web import export
+
+    return export.page(text, {one.name for one in opened}, command(opened, case))
 
 
 def _written(out: Path, text: str, launches: "list[Launched]", named: bool) -> None:

@@ -5,6 +5,7 @@ Knows no machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -100,6 +101,13 @@ class Case:
     def tile(self, names: Mapping[str, int]) -> int:
         """Return how many columns the kernel takes at a time, as far as the source says it."""
         return names.get("TILE", DEFAULT_TILE)
+
+
+def parse_extent(text: str) -> Extent:
+    """Return a grid or block as the command line has it: sizes with commas between."""
+    # Commas within brackets are those of an expression such as max(rows, 2).
+    parts = tuple(re.split(r",(?![^(]*\))", text))
+    return parts if len(parts) > 1 else text
 
 
 def _extent(value: Extent, names: Mapping[str, int]) -> tuple[int, int, int]:

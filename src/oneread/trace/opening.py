@@ -18,7 +18,7 @@ from oneread.trace.faults import order
 from oneread.trace.front.report import guess
 from oneread.trace.gallery import launch_sequence
 from oneread.trace.sources import SUFFIXES, Launched
-from oneread.trace.subject import Subject
+from oneread.trace.subject import Subject, command_line
 from oneread.trace.types import Pointer, Scalar
 
 #: The schedule that stands for several, whose outputs are compared.
@@ -131,3 +131,12 @@ def open_kernel(
     close = guess(text, [*catalogue.kernels, *catalogue.sequences])
     hint = f"; did you mean {close}?" if close else "; `oneread trace --list` shows the keys"
     raise UsageError(f"{text!r} is no file and no key of the gallery{hint}")
+
+
+def command(opened: Sequence[Opened], case: Case) -> str:
+    """Return the command line that makes the launches of some names."""
+    subjects = [one.subject for one in opened if one.subject is not None]
+    names = [one.name if one.subject is None else one.subject.called for one in opened]
+    kernel = next((one.kernel for one in subjects if one.kernel), None)
+    folders = dict.fromkeys(folder for one in subjects for folder in one.folders)
+    return command_line(names, case, kernel, folders)

@@ -72,7 +72,7 @@ class Probe:
         return self.findings[0].fault.severity if self.findings else None
 
 
-def probe(subject: Subject, case: Case | None = None) -> Probe:
+def probe(subject: Subject, case: Case | None = None, launches: slice | None = None) -> Probe:
     """Run the launches of a plan, and shrink each fault to its smallest launch.
 
     Parameters
@@ -81,6 +81,9 @@ def probe(subject: Subject, case: Case | None = None) -> Probe:
         The kernel.
     case : Case, optional
         The launch to start from.
+    launches : slice, optional
+        Of the launches after the first, which to run; all of them if left out. Notes of a part are
+        not those of the whole: a barrier may order something in another part.
 
     Returns
     -------
@@ -107,7 +110,11 @@ def probe(subject: Subject, case: Case | None = None) -> Probe:
     stray-row - oneread trace zoo_stray_tail --rows 2 --vocab 1
     wrong-result - oneread trace zoo_stray_tail --rows 1 --vocab 1
     """
-    return _Prober(subject, plan(subject, case)).probe()
+    whole = plan(subject, case)
+    if launches is not None:
+        first, *others = whole.choices
+        whole = replace(whole, choices=(first, *others[launches]))
+    return _Prober(subject, whole).probe()
 
 
 #: What makes two faults the same one: its kind, and its lines or the threads that it needs.

@@ -77,30 +77,37 @@ class Subject:
 
     def command(self, case: Case) -> str:
         """Return the command line that makes a launch; of limits it says those that were raised."""
-        plain = Case()
-        words = ["oneread", "trace", self.called]
-        words += ["--kernel", self.kernel] if self.kernel else []
-        for folder in self.folders:
-            words += ["-I", str(folder)]
-        given = ("rows", "vocab") if case.data else ()
-        for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
-            value = getattr(case, name)
-            if value != getattr(plain, name) and name not in given:
-                words += [f"--{name.replace('_', '-')}", _extent(value)]
-        words += ["--input", case.file or "FILE"] if case.data else []
-        for macro, text in case.defines.items():
-            words += ["--define", f"{macro}={text}"]
-        for parameter, said in case.arguments.items():
-            words += ["--arg", f"{parameter}={said}"]
-        if case.truth is not None:
-            told = [f"{output}={name}" for output, name in case.truth.items()] or ["none"]
-            words += [word for one in told for word in ("--truth", one)]
-        for expression in case.watch:
-            words += ["--watch", expression]
-        for name, value in asdict(case.limits).items():
-            if value > getattr(plain.limits, name):
-                words += ["--limit", f"{name}={value}"]
-        return shlex.join(words)
+        return command_line([self.called], case, self.kernel, self.folders)
+
+
+def command_line(
+    names: Iterable[str], case: Case, kernel: str | None = None, folders: Iterable[Path] = ()
+) -> str:
+    """Return the command line that makes the launch of some kernels; FILE holds given numbers."""
+    plain = Case()
+    words = ["oneread", "trace", *names]
+    words += ["--kernel", kernel] if kernel else []
+    for folder in folders:
+        words += ["-I", str(folder)]
+    given = ("rows", "vocab") if case.data else ()
+    for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
+        value = getattr(case, name)
+        if value != getattr(plain, name) and name not in given:
+            words += [f"--{name.replace('_', '-')}", _extent(value)]
+    words += ["--input", case.file or "FILE"] if case.data else []
+    for macro, text in case.defines.items():
+        words += ["--define", f"{macro}={text}"]
+    for parameter, said in case.arguments.items():
+        words += ["--arg", f"{parameter}={said}"]
+    if case.truth is not None:
+        told = [f"{output}={name}" for output, name in case.truth.items()] or ["none"]
+        words += [word for one in told for word in ("--truth", one)]
+    for expression in case.watch:
+        words += ["--watch", expression]
+    for name, value in asdict(case.limits).items():
+        if value > getattr(plain.limits, name):
+            words += ["--limit", f"{name}={value}"]
+    return shlex.join(words)
 
 
 def _extent(value: Extent) -> str:

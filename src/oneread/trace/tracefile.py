@@ -202,7 +202,7 @@ def _run(launched: Launched, resident_blocks: int, cache_kb: float | None) -> Tr
         "settings": asdict(case.limits),
         "buffers": buffers,
         "counts": _counts(run.counts, resident_blocks, cache_kb),
-        "faults": [_fault(one) for one in run.faults],
+        "faults": [describe_fault(one) for one in run.faults],
         "result": [_plain(asdict(one)) for one in run.result],
         "watches": [_plain(asdict(one)) for one in run.watch],
         "recording": recording,
@@ -271,7 +271,8 @@ def _with_dram(places: Sequence[LineCounts | Pass], sizes: Sequence[int]) -> lis
     return [{**asdict(one), "dram_bytes": size} for one, size in zip(places, sizes, strict=True)]
 
 
-def _fault(fault: Fault) -> Trace:
+def describe_fault(fault: Fault) -> Trace:
+    """Return a fault as a trace file holds it."""
     found: Trace = _plain(asdict(fault))
     return found
 

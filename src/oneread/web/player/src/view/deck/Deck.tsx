@@ -1,0 +1,154 @@
+// The deck: buttons that move the playhead, the sentence of the step, the timeline.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { UNITS, type Unit, sentence } from "../../model";
+import { t } from "../../strings";
+import { Icon, type IconName } from "../Icons";
+import { SPEEDS, useSession } from "../state";
+import { useStore } from "../store";
+import { Timeline } from "./Timeline";
+
+export function Deck(): JSX.Element {
+  return (
+    <footer class="deck" aria-label={t.deck.title}>
+      <div class="deck-row">
+        <Transport />
+        <Sentence />
+        <Pace />
+      </div>
+      <Timeline />
+    </footer>
+  );
+}
+
+function Transport(): JSX.Element {
+  const session = useSession();
+  const { playback, store } = session;
+  const playing = useStore(store, (state) => state.playing);
+  const empty = useStore(store, (state) => state.seen.every((one) => one === null));
+  const button = (icon: IconName, label: string, keys: string, act: () => void, strong = false) => (
+    <button
+      type="button"
+      class={`button icon${strong ? " first" : ""}`}
+      aria-label={label}
+      aria-keyshortcuts={keys}
+      title={`${label} (${keys})`}
+      disabled={empty}
+      onClick={act}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+  const still = (act: () => void) => () => {
+    playback.pause();
+    act();
+  };
+  return (
+    <div class="transport" role="group" aria-label={t.deck.transport}>
+      {button(
+        "first",
+        t.deck.first,
+        "Home",
+        still(() => playback.first()),
+      )}
+      {button(
+        "back",
+        t.deck.back,
+        "ArrowLeft",
+        still(() => playback.move(-1)),
+      )}
+      {button(
+        playing ? "pause" : "play",
+        playing ? t.deck.pause : t.deck.play,
+        "Space",
+        () => playback.toggle(),
+        true,
+      )}
+      {button(
+        "forward",
+        t.deck.forward,
+        "ArrowRight",
+        still(() => playback.move(1)),
+      )}
+      {button(
+        "last",
+        t.deck.last,
+        "End",
+        still(() => playback.last()),
+      )}
+    </div>
+  );
+}
+
+/** The step in words. A screen reader hears it when the playhead rests. */
+function Sentence(): JSX.Element {
+  const { store } = useSession();
+  const moves = useStore(store, (state) => state.moves);
+  const playing = useStore(store, (state) => state.playing);
+  const seen = useStore(store, (state) => state.seen[state.focus] ?? null);
+  const name = useStore(store, (state) =>
+    state.slots.length > 1 ? (state.slots[state.focus]?.key ?? "") : "",
+  );
+  const messages = useStore(store, (state) => state.catalogue?.messages);
+  const [spoken, speak] = useState("");
+  const text = !seen
+    ? ""
+    : seen.at < 0
+      ? t.deck.before
+      : sentence(seen.recording, seen.at, messages);
+  useEffect(() => {
+    if (playing) return;
+    const timer = setTimeout(() => speak(text), 250);
+    return () => clearTimeout(timer);
+  }, [text, playing, moves]);
+  return (
+    <div class="sentence">
+      <p class="sentence-text">{text}</p>
+      <p class="sentence-place soft">
+        {name ? <span class="mono">{name}</span> : null}
+        {seen ? <span>{t.deck.position(seen)}</span> : null}
+      </p>
+      <p class="unseen" role="status" aria-live="polite">
+        {playing ? "" : spoken}
+      </p>
+    </div>
+  );
+}
+
+function Pace(): JSX.Element {
+  const { store } = useSession();
+  const unit = useStore(store, (state) => state.unit);
+  const speed = useStore(store, (state) => state.speed);
+  return (
+    <div class="pace">
+      <label>
+        <span class="soft">{t.deck.unit}</span>
+        <select
+          class="field"
+          value={unit}
+          onChange={(event) => store.set({ unit: event.currentTarget.value as Unit })}
+        >
+          {UNITS.map((one) => (
+            <option key={one} value={one}>
+              {t.units[one]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span class="soft">{t.deck.speed}</span>
+        <select
+          class="field"
+          value={String(speed)}
+          onChange={(event) => store.set({ speed: Number(event.currentTarget.value) })}
+        >
+          {SPEEDS.map((one) => (
+            <option key={one} value={String(one)}>
+              {one} ×
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}

@@ -1,0 +1,181 @@
+// The text of a kernel, to read and to change.
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { cpp } from "@codemirror/lang-cpp";
+import {
+  bracketMatching,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { Compartment, EditorState, Prec } from "@codemirror/state";
+import { EditorView, drawSelection, highlightActiveLine, keymap } from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
+import { t } from "../../strings";
+import { type GutterActions, type LineFacts, gutters, setFacts } from "./gutters";
+import {
+  type Remark,
+  type Running,
+  badge,
+  paired,
+  remarks,
+  running,
+  setPaired,
+  setRemarks,
+  setRunning,
+} from "./marks";
+
+export interface EditorActions extends GutterActions {
+  changed(text: string): void;
+  run(): void;
+  /** The cursor went to another line. */
+  moved(line: number): void;
+}
+
+export class Editor {
+  readonly #view: EditorView;
+  readonly #editable = new Compartment();
+  #quiet = false;
+  /** At the end of the line that runs, over the text: a long line does not push it out of sight. */
+  #badge: HTMLElement | null = null;
+  #line = 0;
+
+  constructor(
+    parent: HTMLElement,
+    private readonly dock: HTMLElement,
+    actions: EditorActions,
+  ) {
+    this.#view = new EditorView({ parent, state: this.#state("", actions) });
+    this.#view.scrollDOM.addEventListener("scroll", () => this.#place(), { passive: true });
+  }
+
+  #state(text: string, actions: EditorActions): EditorState {
+    const keys = [
+      { key: "Mod-Enter", run: () => (actions.run(), true) },
+      { key: "Escape", run: (view: EditorView) => (view.contentDOM.blur(), true) },
+    ];
+    return EditorState.create({
+      doc: text,
+      extensions: [
+        Prec.highest(keymap.of(keys)),
+        keymap.of([...defaultKeymap, ...historyKeymap]),
+        history(),
+        drawSelection(),
+        indentOnInput(),
+        indentUnit.of("    "),
+        bracketMatching(),
+        highlightActiveLine(),
+        cpp(),
+        syntaxHighlighting(classHighlighter),
+        gutters(actions),
+        EditorView.domEventHandlers({ beforeinput: replaced }),
+        [running, paired, remarks],
+        this.#editable.of([]),
+        EditorView.contentAttributes.of({
+          "aria-label": t.code.editor,
+          spellcheck: "false",
+          tabindex: "0",
+        }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged && !this.#quiet) actions.changed(update.state.doc.toString());
+          if (update.selectionSet || update.docChanged) {
+            actions.moved(update.state.doc.lineAt(update.state.selection.main.head).number);
+          }
+        }),
+      ],
+    });
+  }
+
+  /** Put another text there; what was undone or marked before is gone. */
+  show(text: string, readOnly: boolean): void {
+    const view = this.#view;
+    const lock = readOnly ? [EditorState.readOnly.of(true)] : [];
+    if (view.state.doc.toString() !== text) {
+      this.#quiet = true;
+      view.dispatch({
+        changes: { from: 0, to: view.state.doc.length, insert: text },
+        effects: [setRunning.of(null), setRemarks.of([]), setPaired.of([]), setFacts.of(new Map())],
+      });
+      this.#quiet = false;
+    }
+    view.dispatch({ effects: this.#editable.reconfigure(lock) });
+  }
+
+  facts(found: ReadonlyMap<number, LineFacts>): void {
+    this.#view.dispatch({ effects: setFacts.of(found) });
+  }
+
+  remarks(all: readonly Remark[]): void {
+    this.#view.dispatch({ effects: setRemarks.of(all) });
+  }
+
+  pair(lines: readonly number[]): void {
+    this.#view.dispatch({ effects: setPaired.of(lines) });
+    if (lines[0] !== undefined) this.reveal(lines[0]);
+  }
+
+  running(one: Running | null): void {
+    this.#view.dispatch({ effects: setRunning.of(one) });
+    this.#badge?.remove();
+    this.#badge = one && badge(one);
+    this.#line = one?.line ?? 0;
+    if (!one || !this.#badge) return;
+    const fits = this.#fits(one.line, this.#badge);
+    this.#badge.classList.toggle("inline", fits);
+    (fits ? this.#view.dom : this.dock).append(this.#badge);
+    this.reveal(one.line);
+    if (fits) this.#place();
+  }
+
+  /** Whether a line leaves room for the badge at its end. */
+  #fits(line: number, one: HTMLElement): boolean {
+    const { state, defaultCharacterWidth, scrollDOM, contentDOM } = this.#view;
+    if (line > state.doc.lines) return false;
+    const signs = state.doc.line(line).length + (one.firstElementChild?.textContent?.length ?? 0);
+    const room = scrollDOM.clientWidth - contentDOM.offsetLeft;
+    return signs * defaultCharacterWidth + 11 * defaultCharacterWidth + 128 < room;
+  }
+
+  #place(): void {
+    const { doc } = this.#view.state;
+    if (!this.#badge?.classList.contains("inline") || this.#line > doc.lines) return;
+    const block = this.#view.lineBlockAt(doc.line(this.#line).from);
+    const top = block.top - this.#view.scrollDOM.scrollTop + this.#view.documentPadding.top;
+    this.#badge.hidden = top < 0 || top > this.#view.scrollDOM.clientHeight - 8;
+    this.#badge.style.top = `${top}px`;
+    this.#badge.style.height = `${this.#view.defaultLineHeight}px`;
+  }
+
+  /** Scroll the editor, never the page, so that a line is well inside. */
+  reveal(line: number): void {
+    const { doc } = this.#view.state;
+    if (line < 1 || line > doc.lines) return;
+    const block = this.#view.lineBlockAt(doc.line(line).from);
+    const box = this.#view.scrollDOM;
+    const margin = Math.min(80, box.clientHeight / 4);
+    if (block.top < box.scrollTop + margin) box.scrollTop = block.top - margin;
+    else if (block.bottom > box.scrollTop + box.clientHeight - margin) {
+      box.scrollTop = block.bottom - box.clientHeight + margin;
+    }
+  }
+
+  focus(): void {
+    this.#view.focus();
+  }
+
+  destroy(): void {
+    this.#view.destroy();
+  }
+}
+
+/**
+ * Replace a selection with what is typed. The browser would do it itself, and keep the look of the
+ * old text in a style attribute, which the policy of the page forbids.
+ */
+function replaced(event: InputEvent, view: EditorView): boolean {
+  const { selection } = view.state;
+  if (event.inputType !== "insertText" || event.isComposing || selection.main.empty) return false;
+  if (view.state.readOnly || event.data === null) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type" });
+  return true;
+}

@@ -1,0 +1,115 @@
+// What a run says beside the text: the line that runs, with its lanes and values; faults and
+// refusals at their places. All of it moves with the text while it is edited.
+import { type Range, StateEffect, StateField, type Text } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
+
+/** The statement that the playhead stands on. */
+export interface Running {
+  line: number;
+  /** Bits of the lanes that take part. */
+  mask: number;
+  /** Lanes that a warp of this launch has. */
+  lanes: number;
+  /** Values of the line's variables, for the lane that was picked. */
+  values: string;
+  title: string;
+}
+
+/** A remark under a line. */
+export interface Remark {
+  line: number;
+  /** First column and the one behind the last, from 1; 0 for the whole line. */
+  column: number;
+  end: number;
+  severity: "error" | "warning" | "note";
+  text: string;
+}
+
+export const setRunning = StateEffect.define<Running | null>();
+export const setRemarks = StateEffect.define<readonly Remark[]>();
+export const setPaired = StateEffect.define<readonly number[]>();
+
+/** Return what stands at the end of the line that runs: values of its variables, and its lanes. */
+export function badge({ mask, lanes, values, title }: Running): HTMLElement {
+  const outer = document.createElement("div");
+  outer.className = "running-end";
+  outer.setAttribute("aria-hidden", "true");
+  if (values) {
+    const said = document.createElement("span");
+    said.textContent = values;
+    outer.append(said);
+  }
+  const strip = document.createElement("span");
+  strip.className = "running-lanes";
+  strip.title = title;
+  for (let lane = 0; lane < lanes; lane++) {
+    const box = document.createElement("i");
+    if ((mask >>> lane) & 1) box.className = "on";
+    strip.append(box);
+  }
+  outer.append(strip);
+  return outer;
+}
+
+class Note extends WidgetType {
+  constructor(private readonly remark: Remark) {
+    super();
+  }
+
+  override eq(other: Note): boolean {
+    return this.remark.text === other.remark.text && this.remark.severity === other.remark.severity;
+  }
+
+  override toDOM(): HTMLElement {
+    const outer = document.createElement("div");
+    outer.className = `remark ${this.remark.severity}`;
+    outer.textContent = this.remark.text;
+    return outer;
+  }
+}
+
+const runningLine = Decoration.line({ class: "running" });
+const pairedLine = Decoration.line({ class: "paired" });
+
+export const running = field(setRunning, (one, text) => {
+  if (one === null || one.line < 1 || one.line > text.lines) return [];
+  return [runningLine.range(text.line(one.line).from)];
+});
+
+export const paired = field(setPaired, (lines, text) =>
+  [...new Set(lines)]
+    .filter((line) => line >= 1 && line <= text.lines)
+    .map((line) => pairedLine.range(text.line(line).from)),
+);
+
+export const remarks = field(setRemarks, (all, text) =>
+  all.flatMap((one) => {
+    const line = text.line(Math.max(1, Math.min(text.lines, one.line)));
+    const from = Math.min(line.to, line.from + Math.max(0, one.column - 1));
+    const to = Math.min(line.to, one.end > one.column ? line.from + one.end - 1 : line.to);
+    const marks: Range<Decoration>[] = [
+      Decoration.widget({ widget: new Note(one), side: 2, block: true }).range(line.to),
+    ];
+    if (one.column > 0 && to > from) {
+      marks.push(Decoration.mark({ class: `underlined ${one.severity}` }).range(from, to));
+    }
+    return marks;
+  }),
+);
+
+function field<Value>(
+  effect: ReturnType<typeof StateEffect.define<Value>>,
+  make: (value: Value, text: Text) => Range<Decoration>[],
+): StateField<DecorationSet> {
+  return StateField.define<DecorationSet>({
+    create: () => Decoration.none,
+    update(set, transaction) {
+      let next = set.map(transaction.changes);
+      for (const one of transaction.effects) {
+        if (one.is(effect)) next = Decoration.set(make(one.value, transaction.state.doc), true);
+      }
+      return next;
+    },
+    provide: (self) => EditorView.decorations.from(self),
+  });
+}

@@ -1,0 +1,130 @@
+// What is wrong with the kernel in focus: in plain words, with its proof and its repair.
+import type { JSX } from "preact";
+import type { Catalogue } from "../../engine";
+import { type Fault, faultText } from "../../model";
+import { t } from "../../strings";
+import { Icon } from "../Icons";
+import { useSession } from "../state";
+import { useStore } from "../store";
+import { Diff } from "./Diff";
+import { Probe } from "./Probe";
+
+const NO_ORDERS: readonly string[] = [];
+const NO_MESSAGES: Catalogue["messages"] = {};
+const ICONS = { error: "error", warning: "warning", note: "note" } as const;
+
+export function Findings(): JSX.Element {
+  const session = useSession();
+  const { store } = session;
+  const slot = useStore(store, (state) => state.focus);
+  const seen = useStore(store, (state) => state.seen[state.focus] ?? null);
+  const name = useStore(store, (state) => state.slots[state.focus]?.key ?? "");
+  const running = useStore(store, (state) => state.running);
+  const schedule = useStore(store, (state) => state.launch.schedule);
+  const schedules = useStore(store, (state) => state.catalogue?.schedules ?? NO_ORDERS);
+  const proposal = useStore(store, (state) => state.proposal);
+  const faults = seen?.recording.run.faults ?? [];
+  const loud = faults.filter((one) => one.severity !== "note");
+  const quiet = faults.filter((one) => one.severity === "note");
+  const mendable = faults.some((one) => one.repair !== null);
+  const { live } = session.engine;
+  return (
+    <section class="card findings" id="findings" aria-label={t.findings.title}>
+      <header>
+        <h2>{t.findings.title}</h2>
+        <span class="soft mono">{name}</span>
+      </header>
+      {seen && loud.length === 0 ? (
+        <p class="empty good">
+          <Icon name="check" /> {t.findings.clean(schedule)}
+        </p>
+      ) : null}
+      <ul class="faults">
+        {loud.map((fault) => (
+          <Item key={keyOf(fault)} fault={fault} slot={slot} />
+        ))}
+      </ul>
+      {quiet.length > 0 ? (
+        <details class="quiet">
+          <summary>{t.findings.notes(quiet.length)}</summary>
+          <ul class="faults">
+            {quiet.map((fault) => (
+              <Item key={keyOf(fault)} fault={fault} slot={slot} />
+            ))}
+          </ul>
+        </details>
+      ) : null}
+      {live && seen ? (
+        <div class="actions">
+          <button
+            type="button"
+            class={`button${mendable ? " first" : ""}`}
+            disabled={!mendable || running}
+            onClick={() => void session.mending.propose(slot)}
+          >
+            <Icon name="mend" /> {t.findings.fix}
+          </button>
+          <button
+            type="button"
+            class="button"
+            disabled={running}
+            onClick={() => session.setLaunch({ schedule: nextOf(schedules, schedule) })}
+          >
+            <Icon name="shuffle" /> {t.findings.order(nextOf(schedules, schedule))}
+          </button>
+          <button
+            type="button"
+            class="button"
+            disabled={running}
+            onClick={() => void session.mending.probe(slot)}
+          >
+            <Icon name="eye" /> {t.findings.probe}
+          </button>
+        </div>
+      ) : null}
+      {proposal && proposal.slot === slot ? <Diff proposal={proposal} /> : null}
+      <Probe slot={slot} />
+    </section>
+  );
+}
+
+export function keyOf(fault: Fault): string {
+  return `${fault.id} ${fault.line} ${fault.column} ${fault.with_line} ${fault.buffer}`;
+}
+
+/** The next order of warps, round at the end. */
+function nextOf(schedules: readonly string[], now: string): string {
+  const plain = (text: string): string => text.split(":")[0] ?? text;
+  const at = schedules.findIndex((one) => plain(one) === plain(now));
+  return plain(schedules[(at + 1) % Math.max(1, schedules.length)] ?? now);
+}
+
+function Item({ fault, slot }: { fault: Fault; slot: number }): JSX.Element {
+  const session = useSession();
+  const messages = useStore(session.store, (state) => state.catalogue?.messages ?? NO_MESSAGES);
+  const shown = useStore(session.store, (state) => state.shown?.fault === fault);
+  const recorded = session.state.seen[slot]?.recording.blocks.includes(fault.block) ?? false;
+  const lines = [...new Set([fault.with_line, fault.line])].filter((one) => one !== null);
+  return (
+    <li class={`fault ${fault.severity}${shown ? " shown" : ""}`}>
+      <p class="fault-title">
+        <Icon name={ICONS[fault.severity]} />
+        <b>{messages[fault.id]?.title ?? fault.id}</b>
+        <span class="soft">
+          {t.findings.lines(lines)}
+          {fault.count > 1 ? ` · ${t.findings.times(fault.count)}` : ""}
+        </span>
+      </p>
+      <p class="fault-text">{faultText(fault, messages)}</p>
+      <button
+        type="button"
+        class="button small"
+        disabled={!recorded}
+        aria-label={`${t.findings.show}: ${messages[fault.id]?.title ?? fault.id}`}
+        onClick={() => session.show(slot, fault)}
+      >
+        <Icon name="eye" /> {t.findings.show}
+      </button>
+    </li>
+  );
+}

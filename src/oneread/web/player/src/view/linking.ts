@@ -1,0 +1,68 @@
+// The address: what is on the page and where the playhead is, so that it can be sent to somebody.
+// A place is an execution of a line, which survives edits better than the number of a step.
+import { type Link, decodeLink, encodeLink } from "../model";
+import type { Session } from "./session";
+import { FIRST_LAUNCH, type Launch, kernelsOf } from "./state";
+
+export interface Linked {
+  readonly kernels: Link["kernels"];
+  readonly launch: Launch;
+  readonly place: Link["place"];
+}
+
+/** How often the address follows the playhead, in milliseconds. */
+const EVERY = 600;
+
+export class LinkKeeper {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #written = "";
+
+  constructor(private readonly session: Session) {}
+
+  /** Return what the address says, null where it says nothing. */
+  async read(): Promise<Linked | null> {
+    const link = await decodeLink(location.hash.replace(/^#/, ""));
+    if (link === null || link.kernels.length === 0) return null;
+    const launch: Record<string, string> = { ...FIRST_LAUNCH };
+    for (const [name, value] of Object.entries(link.launch)) {
+      if (name in launch) launch[name] = value;
+    }
+    return { kernels: link.kernels, launch: launch as unknown as Launch, place: link.place };
+  }
+
+  async url(): Promise<string> {
+    return `${location.href.split("#")[0]}#${await encodeLink(this.#link())}`;
+  }
+
+  #link(): Link {
+    const { slots, launch, seen, focus } = this.session.state;
+    const changed = Object.entries(launch).filter(
+      ([name, value]) => value !== FIRST_LAUNCH[name as keyof Launch],
+    );
+    const place = seen[focus]?.player.place();
+    return {
+      kernels: kernelsOf(slots),
+      launch: Object.fromEntries(changed),
+      ...(place ? { place: { kernel: focus, ...place } } : {}),
+    };
+  }
+
+  /** Keep the address up to date, and obey one that is typed or pasted. */
+  follow(): void {
+    this.session.store.listen(() => {
+      if (this.session.state.playing) return;
+      this.#timer ??= setTimeout(() => void this.#write(), EVERY);
+    });
+    addEventListener("hashchange", () => {
+      if (location.hash.slice(1) !== this.#written) location.reload();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const hash = await encodeLink(this.#link());
+    this.#timer = undefined;
+    if (hash === this.#written || this.session.state.slots.length === 0) return;
+    this.#written = hash;
+    history.replaceState(null, "", `#${hash}`);
+  }
+}

@@ -1,0 +1,103 @@
+// What stands over a machine: which kernel it is, how far it has come, and whether it is right.
+import type { JSX } from "preact";
+import { t } from "../../strings";
+import { Icon } from "../Icons";
+import { KernelSelect } from "../KernelSelect";
+import type { Seen } from "../seen";
+import { edited, useSession } from "../state";
+import { useStore } from "../store";
+
+export function Heading({ slot, alone }: { slot: number; alone: boolean }): JSX.Element {
+  const session = useSession();
+  const one = useStore(session.store, (state) => state.slots[slot]);
+  const live = session.engine.live;
+  return (
+    <header class="heading">
+      <div class="heading-name">
+        {live ? (
+          <KernelSelect
+            label={t.machine.kernelOf(slot)}
+            value={one?.key ?? ""}
+            onChoose={(key) => session.kernels.choose(slot, key)}
+          />
+        ) : (
+          <h2 class="mono">{one?.key}</h2>
+        )}
+        {one && edited(one) ? <span class="tag">{t.code.edited}</span> : null}
+        {!alone && live ? (
+          <button
+            type="button"
+            class="button bare icon small"
+            aria-label={t.machine.remove(one?.key ?? "")}
+            title={t.machine.remove(one?.key ?? "")}
+            onClick={() => session.kernels.remove(slot)}
+          >
+            <Icon name="close" />
+          </button>
+        ) : null}
+      </div>
+      <Progress slot={slot} />
+    </header>
+  );
+}
+
+function Progress({ slot }: { slot: number }): JSX.Element | null {
+  const session = useSession();
+  const seen = useStore(session.store, (state) => state.seen[slot] ?? null);
+  useStore(session.store, (state) => state.moves);
+  if (!seen) return <p class="heading-progress soft">{t.machine.nothing}</p>;
+  const all = Math.max(1, ...seen.passes.map((one) => one.number));
+  const pass = passAt(seen, all);
+  const widest = Math.max(...session.state.seen.map((one) => one?.allBytes ?? 0), 1);
+  return (
+    <div class="heading-progress">
+      <div class="bytes" style={{ width: `${(100 * seen.allBytes) / widest}%` }} aria-hidden="true">
+        <i style={{ transform: `scaleX(${seen.allBytes ? seen.bytes / seen.allBytes : 0})` }} />
+      </div>
+      <p>
+        <span>{t.machine.pass(pass, all)}</span>
+        <span class="soft">{t.machine.bytes(seen.bytes, seen.allBytes)}</span>
+        <Verdict seen={seen} slot={slot} />
+      </p>
+    </div>
+  );
+}
+
+function Verdict({ seen, slot }: { seen: Seen; slot: number }): JSX.Element | null {
+  const session = useSession();
+  const { faults } = seen.recording.run;
+  const errors = faults.filter((one) => one.severity === "error");
+  const warnings = faults.filter((one) => one.severity === "warning");
+  const [worst] = [...errors, ...warnings];
+  if (!worst) {
+    return (
+      <span class="tag right">
+        <Icon name="check" /> {t.machine.right}
+      </span>
+    );
+  }
+  const { severity } = worst;
+  const count = severity === "error" ? errors.length : warnings.length;
+  return (
+    <button
+      type="button"
+      class={`tag ${severity}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        session.show(slot, worst);
+      }}
+    >
+      <Icon name={severity === "error" ? "error" : "warning"} /> {t.machine.faults(severity, count)}
+    </button>
+  );
+}
+
+/** The pass that the block in view is in, 0 before the first; beyond the last while it writes. */
+function passAt(seen: Seen, all: number): number {
+  const { at, block } = seen;
+  let found = 0;
+  for (const one of seen.passes) {
+    if (one.block === block && one.first <= at) found = Math.max(found, one.number);
+  }
+  return Math.min(found, all);
+}

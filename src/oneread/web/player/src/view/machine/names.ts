@@ -1,0 +1,54 @@
+// The names of buffers and variables, beside what they hold.
+import { t } from "../../strings";
+import type { Palette } from "../colours";
+import { COLUMNS } from "./contents";
+import type { Plan } from "./plan";
+
+/** Draw the names of all plots beside them: they stay until the plan is another one. */
+export function paintNames(
+  context: CanvasRenderingContext2D,
+  plan: Plan,
+  palette: Palette,
+  gutter: number,
+): void {
+  const unit = palette.rem / 16;
+  context.textBaseline = "middle";
+  for (const plot of plan.plots) {
+    context.font = `${10.5 * unit}px ${palette.mono}`;
+    context.fillStyle = palette.ink;
+    if (plot.scalar) {
+      context.textAlign = "left";
+      const room = (COLUMNS / 3) * (plan.w / COLUMNS) - plot.w - 8 * unit;
+      context.fillText(
+        fit(context, plot.label, room),
+        plot.x + plot.w + 4 * unit,
+        plot.y + plot.h / 2,
+      );
+      continue;
+    }
+    context.textAlign = "right";
+    const middle = plot.y + plot.h / 2;
+    context.fillText(fit(context, plot.label, gutter - 8 * unit), plot.x - 5 * unit, middle);
+    if (plot.band === "hbm" && plot.buffer && plot.buffer.rowCells > 0) {
+      context.font = `${9.5 * unit}px ${palette.sans}`;
+      context.fillStyle = palette.soft;
+      const row = Math.floor(plot.first / plot.buffer.rowCells);
+      context.fillText(t.machine.row(row), plot.x - 5 * unit, middle + 12 * unit, gutter);
+      if (plot.partial) {
+        const from = plot.first - row * plot.buffer.rowCells;
+        context.fillText(t.machine.from(from), plot.x - 5 * unit, middle + 24 * unit, gutter);
+      }
+    }
+  }
+}
+
+/** Cut a name in its middle where it is too long. */
+function fit(context: CanvasRenderingContext2D, name: string, width: number): string {
+  if (context.measureText(name).width <= width) return name;
+  for (let keep = name.length - 1; keep > 2; keep--) {
+    const head = Math.ceil(keep / 2);
+    const cut = `${name.slice(0, head)}…${name.slice(name.length - (keep - head))}`;
+    if (context.measureText(cut).width <= width) return cut;
+  }
+  return name.slice(0, 2);
+}

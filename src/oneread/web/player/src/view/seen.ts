@@ -1,0 +1,109 @@
+// One launch as the page shows it: its recording and playhead, and what is drawn of it again and
+// again, worked out once.
+import {
+  type Ledger,
+  type LessonStep,
+  type Pass,
+  type PassList,
+  type Recording,
+  Player,
+  ledger,
+  lesson,
+  passLists,
+  passes,
+} from "../model";
+import { type Curve, curveOf } from "./curves";
+
+/** Lowest and highest finite value that something has in a run. */
+export type Extent = readonly [number, number];
+
+export class Seen {
+  readonly player: Player;
+  readonly ledger: Ledger;
+  #passes: readonly Pass[] | null = null;
+  readonly #curves = new Map<string, Curve>();
+  readonly #lessons = new Map<number, readonly LessonStep[]>();
+  readonly #lists = new Map<number, readonly PassList[]>();
+  readonly #extents = new Map<string, Extent>();
+  readonly #ends = new Map<number, readonly [number, number]>();
+
+  constructor(readonly recording: Recording) {
+    this.player = new Player(recording);
+    this.ledger = ledger(recording.run);
+  }
+
+  get at(): number {
+    return this.player.at;
+  }
+
+  /** The step that the playhead stands on, undefined before the first. */
+  get step() {
+    return this.at < 0 ? undefined : this.recording.step(this.at);
+  }
+
+  get block(): number {
+    return this.step?.block ?? this.recording.blocks[0] ?? 0;
+  }
+
+  /** Bytes of global memory up to the playhead, and of the whole recording. */
+  get bytes(): number {
+    return this.at < 0 ? 0 : this.recording.bytes(this.at);
+  }
+
+  get allBytes(): number {
+    const last = this.recording.length - 1;
+    return last < 0 ? 0 : this.recording.bytes(last);
+  }
+
+  get passes(): readonly Pass[] {
+    return (this.#passes ??= passes(this.recording));
+  }
+
+  lesson(block: number): readonly LessonStep[] {
+    return kept(this.#lessons, block, () => lesson(this.recording, block));
+  }
+
+  passLists(block: number): readonly PassList[] {
+    return kept(this.#lists, block, () => passLists(this.recording, block));
+  }
+
+  /** m and d of a lane; of the one that has most to correct where none is asked for. */
+  curve(block: number, lane: number | null = null): Curve {
+    return kept(this.#curves, `${block} ${lane}`, () => curveOf(this.recording, block, lane));
+  }
+
+  /** First and last step of a block. */
+  ends(block: number): readonly [number, number] {
+    return kept(this.#ends, block, () => {
+      const blocks = this.recording.run.recording?.steps.block ?? [];
+      return [Math.max(0, blocks.indexOf(block)), Math.max(0, blocks.lastIndexOf(block))] as const;
+    });
+  }
+
+  /** How far the values of a buffer reach in this run: of what it holds at the start and the end,
+   * and at moments between. */
+  extent(name: string, read: (step: number) => Iterable<number>): Extent {
+    return kept(this.#extents, name, () => {
+      const { length } = this.recording;
+      let [low, high] = [Infinity, -Infinity];
+      for (let part = 0; part <= 24; part++) {
+        const step = Math.round(((length - 1) * part) / 24);
+        for (const value of read(step)) {
+          if (!Number.isFinite(value)) continue;
+          if (value < low) low = value;
+          if (value > high) high = value;
+        }
+      }
+      return low > high ? ([0, 1] as const) : ([low, high] as const);
+    });
+  }
+}
+
+function kept<Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let found = known.get(key);
+  if (found === undefined) {
+    found = make();
+    known.set(key, found);
+  }
+  return found;
+}

@@ -1,0 +1,253 @@
+// What a person can do on the page: choose kernels, change them, run them, look at them.
+import { type Engine, Refusal, type Request } from "../engine";
+import { type Fault, type Trace, decode } from "../model";
+import { t } from "../strings";
+import { Kernels } from "./kernels";
+import { type Linked, LinkKeeper } from "./linking";
+import { Mending } from "./mending";
+import { Playback } from "./playback";
+import { Seen } from "./seen";
+import {
+  FIRST_KERNELS,
+  FIRST_LAUNCH,
+  type Launch,
+  type PageState,
+  type Slot,
+  type Theme,
+  askedFor,
+  initialState,
+  requestOf,
+} from "./state";
+import { Store } from "./store";
+import { applyTheme, keepTheme, readTheme } from "./theme";
+
+/** How long the keyboard has to rest before an edited kernel is run, in milliseconds. */
+const REST = 700;
+
+export class Session {
+  readonly store = new Store<PageState>(initialState());
+  readonly playback = new Playback(this.store);
+  readonly mending = new Mending(this);
+  readonly kernels = new Kernels(this);
+  /** Put the cursor into the editor; set by the panel that has one. */
+  focusEditor: () => void = () => undefined;
+  readonly #links = new LinkKeeper(this);
+  #ran = 0;
+  #rest: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(readonly engine: Engine) {}
+
+  get state(): Readonly<PageState> {
+    return this.store.state;
+  }
+
+  /** What has to hold before anything is drawn. */
+  prepare(): void {
+    const theme = readTheme();
+    this.store.set({ theme });
+    applyTheme(theme);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      applyTheme(this.state.theme);
+      this.#redraw();
+    });
+  }
+
+  /** Load what the address, the document or the first view asks for, and run it. */
+  async start(): Promise<void> {
+    const linked = await this.#links.read();
+    if (this.engine.live) {
+      await this.#startLive(linked);
+    } else {
+      this.store.set({ catalogue: await this.engine.catalogue() });
+      this.#take(await this.engine.trace(requestOf([], FIRST_LAUNCH)), true);
+    }
+    if (!this.#place(linked) && !linked) this.focus(Math.min(1, this.state.slots.length - 1));
+    this.#links.follow();
+  }
+
+  async #startLive(linked: Linked | null): Promise<void> {
+    const launch = linked?.launch ?? FIRST_LAUNCH;
+    const asked: Linked["kernels"] = linked?.kernels ?? FIRST_KERNELS.map((key) => ({ key }));
+    // The run does not wait for the catalogue: whoever opens the page sees it move sooner.
+    const [catalogue, answer] = await Promise.all([
+      this.engine.catalogue(),
+      this.#answer({ ...requestOf([], launch), kernels: asked.map(askedFor) }),
+    ]);
+    this.store.set({ catalogue });
+    const slots = asked.map((one): Slot => {
+      const known = this.kernels.slot(one.key);
+      return one.text === undefined ? known : { ...known, text: one.text };
+    });
+    this.store.set({ slots, launch, seen: slots.map(() => null) });
+    this.#settle(answer);
+  }
+
+  #place(linked: Linked | null): boolean {
+    const place = linked?.place;
+    if (!place) return false;
+    this.focus(Math.min(place.kernel, this.state.slots.length - 1));
+    return this.playback.restore(this.state.focus, place.line, place.hit);
+  }
+
+  // ---- runs
+
+  /** Run what is on the page. */
+  async run(): Promise<void> {
+    clearTimeout(this.#rest);
+    if (!this.engine.live) {
+      this.store.set({ refused: { kind: "recorded", message: "", diagnostics: [] } });
+      return;
+    }
+    this.playback.pause();
+    this.store.set({ running: true });
+    const number = ++this.#ran;
+    const answer = await this.#answer(requestOf(this.state.slots, this.state.launch));
+    if (number === this.#ran) this.#settle(answer);
+  }
+
+  async #answer(request: Request): Promise<Trace | Refusal> {
+    try {
+      return await this.engine.trace(request);
+    } catch (error) {
+      if (error instanceof Refusal) return error;
+      throw error;
+    }
+  }
+
+  #settle(answer: Trace | Refusal): void {
+    if (!(answer instanceof Refusal)) {
+      this.#take(answer, false);
+    } else if (answer.kind === "superseded") {
+      this.store.set({ running: false });
+    } else {
+      const { kind, message, diagnostics } = answer;
+      this.store.set({ running: false, refused: { kind, message, diagnostics } });
+      const source = diagnostics[0]?.source;
+      if (source !== undefined) this.focus(source);
+    }
+  }
+
+  /** Show a trace; the playhead stays at the same execution of the same line. */
+  #take(trace: Trace, remake: boolean): void {
+    const { seen: before, focus, slots } = this.state;
+    const place = before[focus]?.player.place();
+    const seen = decode(trace).map((recording) => new Seen(recording));
+    const same = !remake && seen.length === slots.length;
+    this.store.set({
+      seen,
+      slots: same ? slots : seen.map((one) => this.kernels.slotOfRun(one)),
+      focus: Math.min(focus, seen.length - 1),
+      running: false,
+      refused: null,
+      shown: null,
+      paired: [],
+      proposal: null,
+      probing: null,
+    });
+    if (!(place && this.playback.restore(this.state.focus, place.line, place.hit))) {
+      this.playback.first();
+    }
+  }
+
+  focus(slot: number): void {
+    if (slot >= 0 && slot < this.state.slots.length) this.store.set({ focus: slot });
+  }
+
+  // ---- changes
+
+  /** Take a changed text; it is run when the keyboard rests. */
+  edit(slot: number, text: string): void {
+    this.setText(slot, text);
+    this.#runLater(REST);
+  }
+
+  setText(slot: number, text: string): void {
+    const slots = this.state.slots.map((one, index) => (index === slot ? { ...one, text } : one));
+    this.store.set({ slots, proposal: null, probing: null });
+  }
+
+  revert(slot: number): void {
+    const one = this.state.slots[slot];
+    if (!one) return;
+    this.setText(slot, one.original);
+    void this.run();
+  }
+
+  setLaunch(change: Partial<Launch>): void {
+    this.store.set({ launch: { ...this.state.launch, ...change } });
+    this.#runLater(REST / 4);
+  }
+
+  #runLater(after: number): void {
+    clearTimeout(this.#rest);
+    this.#rest = setTimeout(() => void this.run(), after);
+  }
+
+  // ---- looking
+
+  /** Go to where a fault shows, and point at it. */
+  show(slot: number, fault: Fault): void {
+    const seen = this.state.seen[slot];
+    if (!seen) return;
+    this.playback.pause();
+    this.store.set({ focus: slot, shown: { slot, fault }, side: "code" });
+    this.playback.jump(slot, seen.recording.indexOf(fault.step));
+  }
+
+  nextFinding(): void {
+    const fault = this.playback.finding();
+    if (fault) this.store.set({ shown: { slot: this.state.focus, fault }, side: "code" });
+    else this.say(t.findings.none);
+  }
+
+  /** Look at the steps of another warp alone; beyond the last one, at all again. */
+  followWarp(by: 1 | -1): void {
+    const { lead } = this.playback;
+    if (!lead) return;
+    const { player, recording, block } = lead;
+    const all = [null, ...Array.from({ length: recording.warps }, (_, warp) => ({ block, warp }))];
+    const at = all.findIndex((one) => one?.warp === player.follow?.warp);
+    player.follow = all[(at + by + all.length) % all.length] ?? null;
+    this.say(t.deck.follows(player.follow?.warp));
+  }
+
+  openEditor(): void {
+    this.store.set({ side: "code" });
+    setTimeout(() => this.focusEditor());
+  }
+
+  tour(stop: number | null): void {
+    this.playback.pause();
+    this.store.set({ tour: stop, side: "code" });
+  }
+
+  setTheme(theme: Theme): void {
+    keepTheme(theme);
+    applyTheme(theme);
+    this.store.set({ theme });
+    this.#redraw();
+  }
+
+  #redraw(): void {
+    this.store.set({ moves: this.state.moves + 1, near: false });
+  }
+
+  setShortcuts(shortcuts: boolean): void {
+    this.store.set({ shortcuts });
+  }
+
+  async share(): Promise<void> {
+    const url = await this.#links.url();
+    history.replaceState(null, "", url);
+    try {
+      await navigator.clipboard.writeText(url);
+      this.say(t.said.copied);
+    } catch {
+      this.say(t.said.inAddress);
+    }
+  }
+
+  say(said: string): void {
+    this.store.set({ said });
+  }
+}

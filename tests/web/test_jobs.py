@@ -1,0 +1,315 @@
+"""What comes of a request: the trace file itself, repairs, findings; and errors as answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oneread
+from oneread.source.catalogue import read_catalogue
+from oneread.trace import Case, open_kernel
+from oneread.trace.tracefile import record
+from oneread.web import asked, jobs
+
+RACY = "online_softmax_tiled_racy"
+TWICE = """__global__ void twice(const float* x, float* y, int vocab) {
+    for (int i = threadIdx.x; i < vocab; i += blockDim.x) y[i] = x[i] + x[i];
+}
+"""
+
+
+def answer(job: str, *kernels: Any, **fields: Any) -> jobs.Answer:
+    named = [{"key": one} if isinstance(one, str) else one for one in kernels]
+    return jobs.answer(job, json.dumps({"kernels": named, **fields}).encode())
+
+
+def done(job: str, *kernels: Any, **fields: Any) -> Any:
+    said = answer(job, *kernels, **fields)
+    assert (said.status, said.kind) == (200, "json"), said.body
+    return json.loads(said.body)
+
+
+def error(job: str, *kernels: Any, **fields: Any) -> Any:
+    said = answer(job, *kernels, **fields)
+    assert (said.status, said.kind) == (422, "json")
+    return json.loads(said.body)["error"]
+
+
+def text_of(key: str) -> str:
+    return read_catalogue().path(key).read_text("utf-8")
+
+
+def ids(faults: list[Any]) -> set[str]:
+    return {one["id"] for one in faults if one["severity"] != "note"}
+
+
+# ---- trace
+
+
+def test_answer_is_the_trace_file_byte_for_byte() -> None:
+    case = Case(rows=2, vocab=64, limits=asked.LIMITS)
+    said = answer("trace", "relu", rows=2, vocab=64)
+    assert said.body == record(open_kernel("relu").launch, case)
+
+
+def test_kernels_side_by_side_are_runs_in_order() -> None:
+    runs = done("trace", "safe_softmax_tiled", RACY, "online_softmax_lane", vocab=64)["runs"]
+    assert [run["name"] for run in runs] == ["safe_softmax_tiled", RACY, "online_softmax_lane"]
+    assert all(run["recording"]["reduced"] is None for run in runs)
+
+
+def test_sequence_is_a_run_for_each_launch() -> None:
+    runs = done("trace", "online_parallel", rows=1, vocab=64)["runs"]
+    assert [run["kernel"] for run in runs] == ["online_partials", "online_merge"]
+
+
+def test_text_is_run_as_it_stands() -> None:
+    (run,) = done("trace", {"name": "mine.cu", "text": TWICE}, rows=1, vocab=32)["runs"]
+    assert (run["name"], run["kernel"]) == ("mine.cu", "twice")
+    assert run["source"] == {"name": "mine.cu", "text": TWICE}
+
+
+def test_edited_kernel_of_the_gallery_keeps_its_truth() -> None:
+    text = text_of("safe_softmax_tiled").replace("expf(", "2.0f * expf(", 1)
+    (run,) = done("trace", {"key": "safe_softmax_tiled", "text": text}, vocab=64)["runs"]
+    assert run["name"] == "safe_softmax_tiled"
+    assert run["source"]["text"] == text
+    assert "wrong-result" in ids(run["faults"])
+
+
+def test_kernel_with_other_parameters_is_no_longer_that_of_the_gallery() -> None:
+    named = {"key": "safe_softmax_tiled", "name": "mine.cu"}
+    text = TWICE.replace("float* x", "float* in").replace("x[i]", "in[i]")
+    (run,) = done("trace", {**named, "text": text}, rows=1, vocab=32)["runs"]
+    assert run["name"] == "mine.cu"
+    assert run["launch"]["arguments"][0]["name"] == "in"
+
+
+def test_numbers_are_the_input() -> None:
+    (run,) = done("trace", "relu", numbers=[[1.5, -2], [3, "-Infinity"]], defines={"TILE": 32})[
+        "runs"
+    ]
+    assert (run["launch"]["rows"], run["launch"]["vocab"]) == (2, 2)
+
+
+def test_events_of_named_blocks_only() -> None:
+    (run,) = done("trace", "relu", record=[1])["runs"]
+    assert run["recording"]["blocks"] == [1]
+
+
+def test_without_events_there_are_counts() -> None:
+    (run,) = done("trace", "relu", record=False)["runs"]
+    assert run["recording"] is None
+    assert run["counts"]["steps"] > 0
+
+
+def test_every_order_is_one_run_with_what_they_differ_in() -> None:
+    (run,) = done("trace", RACY, defines={"TILE": 64}, rows=1, schedule="all")["runs"]
+    assert "order-dependent" in ids(run["faults"])
+
+
+def test_trace_is_never_larger_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "LIMITS", replace(asked.LIMITS, file_bytes=100_000))
+    said = answer("trace", "online_softmax", "safe_softmax")
+    assert said.status == 200
+    assert len(said.body) <= 100_000
+    runs = json.loads(said.body)["runs"]
+    assert [run["recording"]["reduced"] for run in runs] == [{"setting": "file_bytes"}] * 2
+    assert all(run["recording"]["blocks"][0] == 0 for run in runs)
+
+
+# ---- errors
+
+
+def test_source_error_is_at_its_line_and_kernel() -> None:
+    text = TWICE.replace("x[i] + x[i]", "x[i] + xx[i]")
+    said = error("trace", "relu", {"text": text}, rows=1, vocab=32)
+    assert said["kind"] == "source"
+    (one,) = said["diagnostics"]
+    assert (one["line"], one["column"], one["end_column"]) == (2, 73, 75)
+    assert (one["severity"], one["source"]) == ("error", 1)
+    assert "'xx' is not declared" in one["message"]
+
+
+def test_advice_stands_apart_from_the_message() -> None:
+    said = error("trace", {"text": TWICE.replace("blockDim", "blockdim")})
+    assert said["diagnostics"][0]["hint"] == "did you mean 'blockDim'?"
+    assert "did you mean" not in said["diagnostics"][0]["message"]
+
+
+def test_source_error_with_numbers_names_its_kernel_too() -> None:
+    said = error("trace", "relu", {"text": "__global__ void k("}, numbers=[[1.0]])
+    assert said["diagnostics"][0]["source"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fields", "kind", "why"),
+    [
+        ("nothing", {}, "usage", "'nothing' is no key of the gallery"),
+        ("relu", {"input": "nothing"}, "usage", "none of the patterns"),
+        ("relu", {"schedule": "backwards"}, "usage", "backwards"),
+        ("relu", {"block": "1 / 0"}, "usage", "1 / 0"),
+        ("relu", {"grid": [1, 2, 3, 4]}, "usage", "has 4 sizes"),
+        ("relu", {"rows": 1000, "vocab": 1000}, "limit", "(elements)"),
+        ("relu", {"block": 2048}, "limit", "(threads)"),
+        ("relu", {"record": [0, 0, 9999], "rows": "x"}, "usage", "rows is no int"),
+    ],
+)
+def test_what_cannot_run_is_said_in_words(
+    kernel: str, fields: dict[str, Any], kind: str, why: str
+) -> None:
+    said = error("trace", kernel, **fields)
+    assert said["kind"] == kind
+    assert why in said["message"]
+
+
+def test_endless_loop_meets_a_limit_with_its_line() -> None:
+    text = (
+        "__global__ void k(const float* x, float* y, int vocab) {\n    while (true) y[0] = x[0];\n}"
+    )
+    said = error("trace", {"text": text}, rows=1, vocab=32)
+    assert said["kind"] == "limit"
+    assert said["message"].startswith("line 2: stopped after")
+
+
+def test_want_of_memory_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(_: jobs.Job) -> jobs.Answer:
+        raise MemoryError
+
+    monkeypatch.setitem(jobs.JOBS, "trace", greedy)
+    assert error("trace", "relu")["kind"] == "limit"
+
+
+# ---- fix and probe
+
+
+def test_fix_mends_the_race_of_the_tiled_kernel() -> None:
+    said = done("fix", RACY, rows=1, defines={"TILE": 64})
+    assert "race-warps" in ids(said["mended"])
+    assert said["remaining"] == []
+    assert "+        __syncthreads();" in said["diff"]
+    (run,) = done("trace", {"key": RACY, "text": said["text"]}, rows=1, defines={"TILE": 64})[
+        "runs"
+    ]
+    assert ids(run["faults"]) == set()
+
+
+def test_fix_works_on_a_text() -> None:
+    text = text_of("zoo_stray_tail")
+    said = done("fix", {"text": text}, vocab=250)
+    assert said["text"] != text
+    assert said["remaining"] == []
+
+
+def test_parts_of_a_probe_together_find_what_the_kernel_is_known_for() -> None:
+    first = done("probe", RACY, part=0)
+    rest = [done("probe", RACY, part=part) for part in range(1, first["parts"])]
+    assert first["parts"] > 1
+    found = {one["fault"]["id"] for said in [first, *rest] for one in said["findings"]}
+    assert {"race-warps", "stray-row", "out-of-bounds", "wrong-result"} <= found
+    one = first["findings"][0]
+    assert one["command"].startswith(f"oneread trace {RACY}")
+    assert set(one["launch"]) >= {"rows", "vocab", "defines", "input", "schedule"}
+
+
+def test_part_that_a_probe_lacks_is_refused() -> None:
+    assert "part 99" in error("probe", "relu", part=99)["message"]
+
+
+@pytest.mark.parametrize("job", ["fix", "probe"])
+def test_one_kernel_at_a_time(job: str) -> None:
+    assert "not 2" in error(job, "relu", "relu")["message"]
+    assert "is a sequence" in error(job, "online_parallel")["message"]
+
+
+# ---- files
+
+
+def test_text_of_one_line_is_no_file_name(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text(TWICE)
+    said = error("trace", {"text": str(secret)})
+    assert said["kind"] == "source"
+    assert "twice" not in json.dumps(said)
+
+
+def test_include_reads_no_file(tmp_path: Path) -> None:
+    header = tmp_path / "secret.h"
+    header.write_text("#define SECRET 7\n")
+    for name in (str(header), "../../../../../../etc/passwd", "relu.cu"):
+        said = error("trace", {"text": f'#include "{name}"\n__global__ void k() {{ SECRET; }}\n'})
+        assert "'SECRET' is not declared" in said["message"]
+
+
+OPENED = """
+import sys
+from oneread.web import jobs
+jobs.gallery()
+seen = []
+sys.addaudithook(lambda event, args: event == "open" and seen.append(str(args[0])))
+for line in sys.stdin:
+    jobs.answer("trace", line.encode())
+    jobs.answer("fix", line.encode())
+print("\\n".join(seen))
+"""
+
+HOSTILE = (
+    {"text": "/etc/passwd.txt"},
+    {"text": '#include "/etc/passwd"\n#include <etc/passwd>\n__global__ void k() {}'},
+    {"key": "../../../../etc/passwd"},
+    {"key": "/etc/passwd"},
+    {"key": "relu", "name": "/etc/passwd", "kernel": "/etc/passwd"},
+    {"name": "/etc/passwd.cu", "text": TWICE},
+    {"key": "relu"},
+)
+
+
+def test_no_request_opens_a_file_outside_of_the_package() -> None:
+    requests = [json.dumps({"kernels": [one], "rows": 1, "vocab": 32}) for one in HOSTILE]
+    said = subprocess.run(
+        [sys.executable, "-c", OPENED],
+        input="\n".join(requests),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    opened = [Path(line) for line in said.stdout.splitlines()]
+    package = Path(oneread.__file__).parent
+    python = Path(json.__file__).parents[1]
+    assert package / "kernels/gallery/relu.cu" in opened
+    assert [one for one in opened if not {package, python} & set(one.parents)] == []
+
+
+# ---- texts that are made to break something
+
+BOMBS = {
+    "shared": "__shared__ float a[1 << 30]; a[0] = 1;",
+    "local": "float a[1 << 28]; a[0] = 1; y[0] = a[0];",
+    "nested": f"y[0] = {'(' * 3000}1{')' * 3000};",
+    "unclosed": "{" * 5000,
+    "long": "y[0] = 1" + " + 1" * 9000 + ";",
+    "depth": "y[0] = f(1);",
+    "steps": "for (;;) { }",
+    "divergent": "while (threadIdx.x < 16) { }",
+}
+
+
+@pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
+def test_text_that_is_made_to_break_something_is_an_answer(body: str) -> None:
+    text = (
+        "__device__ float f(float v) { return f(v) + f(v); }\n"
+        f"__global__ void k(const float* x, float* y, int vocab) {{\n{body}\n}}\n"
+    )
+    assert error("trace", {"text": text}, rows=1, vocab=32)["kind"] in {"source", "limit"}
+
+
+def test_macros_that_grow_are_cut_off() -> None:
+    doubles = "\n".join(f"#define A{n + 1} A{n} A{n}" for n in range(40))
+    text = f"#define A0 +1\n{doubles}\n__global__ void k(float* y) {{ y[0] = 0 A40; }}\n"
+    assert error("trace", {"text": text})["kind"] == "source"

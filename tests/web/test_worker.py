@@ -1,0 +1,126 @@
+"""A worker has only what a run needs: no files, no network, no processes, little memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oneread.web import worker
+
+FILE = Path(worker.__file__)
+ISOLATED = [sys.executable, "-I", "-S"]
+SETUP = f"""
+import sys
+sys.path.append({str(FILE.parents[2])!r})
+from oneread.web import jobs, worker
+import os, resource, socket, subprocess
+jobs.gallery()
+worker.confine()
+"""
+
+
+def confined(code: str) -> str:
+    """Return what code prints in a process that has been confined."""
+    said = subprocess.run(
+        [*ISOLATED, "-c", SETUP + code], capture_output=True, text=True, check=False
+    )
+    return said.stdout + said.stderr
+
+
+def talk(text: bytes) -> tuple[bytes, bytes, int]:
+    said = subprocess.run([*ISOLATED, str(FILE)], input=text, capture_output=True, check=False)
+    return said.stdout, said.stderr, said.returncode
+
+
+def test_worker_answers_one_request_and_ends() -> None:
+    body = json.dumps({"kernels": [{"key": "relu"}], "rows": 1, "vocab": 32}).encode()
+    out, err, status = talk(b"trace %d\n" % len(body) + body)
+    assert (err, status) == (b"", 0)
+    ready, head, answer = out.split(b"\n", 2)
+    assert (ready, head.split()[:2]) == (b"ready", [b"200", b"json"])
+    assert int(head.split()[2]) == len(answer)
+    assert json.loads(answer)["runs"][0]["kernel"] == "relu"
+
+
+def test_worker_without_a_job_ends_quietly() -> None:
+    assert talk(b"") == (b"ready\n", b"", 0)
+
+
+def test_worker_loads_the_standard_library_and_this_package_only() -> None:
+    code = "print(sorted({m.partition('.')[0] for m in sys.modules} - sys.stdlib_module_names))"
+    assert confined(code) == "['__main__', 'oneread']\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('/etc/passwd')",
+        "open('/etc/passwd', 'rb')",
+        "open('relu.cu')",
+        "open(worker.__file__ + '/../../../../../../../../../../etc/passwd')",
+        "open(worker.__file__, 'a')",
+        "open('/tmp/oneread-was-here', 'w')",
+        "os.open('/tmp/oneread-was-here', os.O_WRONLY | os.O_CREAT)",
+        "os.remove('/tmp/oneread-was-here')",
+        "os.mkdir('/tmp/oneread-was-here')",
+        "os.rename('/tmp/a', '/tmp/b')",
+        "os.scandir('/')",
+        "os.system('true')",
+        "os.fork()",
+        "os.kill(os.getppid(), 0)",
+        "subprocess.run(['true'])",
+        "socket.socket().connect(('127.0.0.1', 9))",
+        "socket.getaddrinfo('localhost', 80)",
+        "resource.setrlimit(resource.RLIMIT_CPU, (99, 99))",
+        "import ctypes; ctypes.CDLL(None)",
+    ],
+)
+def test_a_run_may_not(code: str) -> None:
+    said = confined(f"try:\n    {code}\nexcept PermissionError as error:\n    print(error)\n")
+    assert said.startswith("a run may not"), said
+    assert not Path("/tmp/oneread-was-here").exists()
+
+
+def test_a_run_may_read_the_gallery_and_load_modules_late() -> None:
+    assert confined(
+        "import colorsys\nprint(len(jobs.gallery().path('relu').read_text()) > 99)"
+    ) == ("True\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
+def test_memory_of_a_run_has_an_end() -> None:
+    code = "try:\n    bytearray(2 << 30)\nexcept MemoryError:\n    print('no more')"
+    assert confined(code) == "no more\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
+def test_limits_of_the_process_are_set() -> None:
+    names = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE")
+    code = f"print([resource.getrlimit(getattr(resource, name)) for name in {names}])"
+    wanted = (worker.MEMORY_BYTES, 0, worker.PROCESSOR_S, 0, worker.OPEN_FILES)
+    assert confined(code) == f"{[(most, most) for most in wanted]}\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
+def test_run_that_wants_too_much_memory_is_an_answer() -> None:
+    code = (
+        "jobs.JOBS['trace'] = lambda job: bytearray(2 << 30)\n"
+        'print(jobs.answer("trace", b\'{"kernels": [{"key": "relu"}]}\').body)\n'
+    )
+    said = json.loads(confined(code))
+    assert said["error"]["kind"] == "limit"
+    assert "more memory" in said["error"]["message"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
+def test_limits_that_are_lower_already_stay() -> None:
+    setup = SETUP.replace(
+        "worker.confine", "resource.setrlimit(resource.RLIMIT_CPU, (3, 4))\nworker.confine"
+    )
+    code = f"{setup}print(resource.getrlimit(resource.RLIMIT_CPU))"
+    said = subprocess.run([*ISOLATED, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "(4, 4)\n"
