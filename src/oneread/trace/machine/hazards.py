@@ -58,9 +58,11 @@ class Hazards:
         part = _part(cells)
         races = self._after_store(hazard, access, part, None)
         entries = _distinct(since, cells, part)
-        if entries != [None]:
-            for one in _each(entries, kind):
-                races += self._meet(second, since, one, access, None)
+        if part is not None and entries == [None]:
+            since[part] = [access] * len(cells)
+            return races
+        for one in _each(entries, kind):
+            races += self._meet(second, since, one, access, None)
         self._remember(access, part, entries)
         return races
 
