@@ -58,10 +58,11 @@ class Hazards:
         part = _part(cells)
         races = self._after_store(hazard, access, part, None)
         entries = _distinct(since, cells, part)
-        if entries != [None]:
-            for one in _each(entries):
-                if one.kind == kind:
-                    races += self._meet(second, since, one, access, None)
+        if part is not None and entries == [None]:
+            since[part] = [access] * len(cells)
+            return races
+        for one in _each(entries, kind):
+            races += self._meet(second, since, one, access, None)
         self._remember(access, part, entries)
         return races
 
@@ -204,7 +205,7 @@ class Hazards:
 
 def last_store(buffer: Buffer, cell: int) -> Access | None:
     """Return the store or atomic that a cell has its number from."""
-    atomics = [one for one in _each([buffer.since[cell]]) if one.kind == "atomic"]
+    atomics = list(_each([buffer.since[cell]], "atomic"))
     return atomics[-1] if atomics else buffer.writers[cell]
 
 
@@ -225,15 +226,16 @@ def _distinct(entries: list[Any], cells: Sequence[int], part: slice | None) -> l
     return list(dict.fromkeys(entries[part] if part else [entries[cell] for cell in cells]))
 
 
-def _each(entries: Iterable[Any]) -> list[Access]:
-    """Return the accesses that entries hold, each once."""
-    found: dict[Access, None] = {}
-    for entry in entries:
-        if type(entry) is tuple:
-            found.update(dict.fromkeys(entry))
-        elif entry is not None:
-            found[entry] = None
-    return list(found)
+def _each(entries: Sequence[Any], kind: str = "") -> Iterable[Access]:
+    """Return the accesses that entries hold, each once; those of one kind, if one is given."""
+    found = [
+        one
+        for entry in entries
+        if entry is not None
+        for one in (entry if type(entry) is tuple else (entry,))
+        if not kind or one.kind == kind
+    ]
+    return dict.fromkeys(found) if len(found) > 1 else found
 
 
 def _twins(access: Access, values: Sequence[Any]) -> Iterable[Race]:
