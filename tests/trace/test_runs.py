@@ -259,6 +259,22 @@ def test_m_d_and_the_factor_are_found_in_code_that_nobody_annotated() -> None:
     assert [w for w in by_label["m"] if w.name == "m_row"][-1].value[-1] == largest
 
 
+def test_number_that_is_larger_is_a_maximum_without_a_word_for_it() -> None:
+    outcome = run_kernel("online_softmax_lane", Case(rows=1, defines={"TILE": "32"}, input="ramp"))
+    (first, *_) = [watch for watch in outcome.watch if watch.label == "factor"]
+    # Of a ramp of 1/8 a column each tile is 4 above the one before; the first one is above -inf.
+    assert first.value == [0.0, *[pytest.approx(math.exp(-4))] * 7]
+    names = {watch.name for watch in outcome.watch if watch.label == "m"}
+    assert "m_lane" in names
+    assert "v" not in names
+
+
+def test_minimum_that_is_kept_in_a_branch_is_no_maximum() -> None:
+    outcome = traced("float low = 1;\nif (x[0] < low) low = x[0];\nfloat v = x[1];\n"
+                     "if (v < low) low = v;\ny[0] = expf(low - v);")  # fmt: skip
+    assert outcome.watch == []
+
+
 PAIR = "struct MD { float m, d; };\n"
 LARGER = (
     PAIR

@@ -61,7 +61,8 @@ Schedule = Annotated[
     str,
     typer.Option(
         metavar="ORDER",
-        help="Order of warps: in-order, reverse, random, switch (at every access), or all of them.",
+        help="Order of warps: in-order, reverse, random, switch (at statements that touch memory), "
+        "or all of them.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Of schedule random or switch.")]

@@ -2,9 +2,10 @@
 
 Knows the tree; knows no machine. The rules:
 
-- m is a variable that is assigned a maximum, or a copy of one;
+- m is a variable that is assigned a maximum, a copy of one, or a number once it was found larger;
 - d is a variable that exponentials are added to;
-- a factor is an exponential of the difference of two variables that are both m.
+- a factor is an exponential of the difference of two variables that are both m, or of m and the
+  number that replaces it.
 
 A member of a struct of the source is m or d in every variable of that struct, because a merge
 takes two and makes a third.
@@ -27,6 +28,7 @@ from oneread.trace.tree import (
     Deref,
     Expr,
     Extract,
+    If,
     Index,
     Literal,
     Load,
@@ -90,6 +92,7 @@ class Roles:
             for node in nodes(program)
             if isinstance(node, Declare) and node.value is not None
         }
+        self._larger = dict(self._found_larger())
         self._maxima = self._found_maxima()
 
     def found(self) -> Iterator[tuple[Any, str, str]]:
@@ -124,11 +127,28 @@ class Roles:
         pairs = list(self._pairs())
         self._maxima = {target for target, value in pairs if _is_maximum(value)}
         self._maxima |= {one for _, value in pairs for one in self._chosen(value)}
+        self._maxima |= self._larger.keys()
         while True:
             copies = {t for t, value in pairs if t not in self._maxima and self._copies(value)}
             if not copies:
                 return self._maxima
             self._maxima |= copies
+
+    def _found_larger(self) -> Iterator[tuple[Target, Target]]:
+        """Yield what takes a number where it is larger, and the number: ``if (v > m) m = v;``."""
+        for node in nodes(self._program):
+            if not isinstance(node, If) or not isinstance(node.condition, Binary):
+                continue
+            left, right = node.condition.left, node.condition.right
+            if node.condition.operator in {"<", "<="}:
+                left, right = right, left
+            elif node.condition.operator not in {">", ">="}:
+                continue
+            more, less = variable(_place(left)), variable(_place(right))
+            for inner in under(node.then) if _floating(left) and more and less else ():
+                target, value = assigned(inner)
+                if target == less and variable(_place(value)) == more:
+                    yield less, more
 
     def _pairs(self) -> Iterator[tuple[Target, Expr]]:
         """Yield each variable, member and parameter with a value that it gets."""
@@ -184,8 +204,11 @@ class Roles:
             isinstance(argument, Binary)
             and argument.operator == "-"
             and self._copies(argument.left)
-            and self._copies(argument.right)
+            and (self._copies(argument.right) or self._replaces(argument.right))
         )
+
+    def _replaces(self, value: Any) -> bool:
+        return variable(_place(value)) in self._larger.values()
 
 
 def _members(node: Construct) -> Iterator[tuple[Target, Expr]]:

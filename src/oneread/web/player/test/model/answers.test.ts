@@ -148,10 +148,10 @@ describe("lesson", () => {
   });
 
   it("finds d in a register where nobody watches it", () => {
-    const warp = recordingOf("online_softmax_warp", "--rows", "1", "--vocab", "64");
-    const { values, step } = lesson(warp).find(({ id }) => id === "definition")!;
+    const shared = recordingOf("safe_softmax_shared", "--rows", "1", "--vocab", "64");
+    const { values, step } = lesson(shared).find(({ id }) => id === "definition")!;
     expect(values["terms"]).toBe(64);
-    expect(warp.state(step!).register({ block: 0, warp: 0 }, "d")!.values[0])
+    expect(shared.state(step!).register({ block: 0, warp: 0 }, "d")!.values[0])
       .toBe(values["kernel_sum"]);
   });
 
