@@ -25,7 +25,7 @@ export const t = {
     run: "Run",
     running: "Running",
     share: "Copy a link to this view",
-    export: "Save as one file",
+    export: "Export as one file",
     tour: "Take the tour",
     help: "Keys and how to read this",
     theme: (now: string) => `Theme: ${now === "auto" ? "as the system has it" : now}`,
@@ -42,7 +42,7 @@ export const t = {
   },
   launch: {
     title: "Launch",
-    more: "More",
+    more: "Options",
     none: "none",
     asKnown: "as known",
     numbersHint: "rows of numbers, -inf among them",
