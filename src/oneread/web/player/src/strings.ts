@@ -114,6 +114,8 @@ export const t = {
     pass: (pass: number, all: number) =>
       pass === 0 ? `0 of ${all} passes` : `pass ${pass} of ${all}`,
     bytes: (bytes: number, all: number) => `${size(bytes)} of ${size(all)}`,
+    reduced: (blocks: number) => `first ${some(blocks, "block")}`,
+    reducedText: "Events of all blocks would be too large. Counts and findings are of all of them.",
     right: "no fault",
     faults: (severity: string, faults: number) => some(faults, severity),
     severity: { error: "has errors", warning: "has warnings" },
