@@ -1,8 +1,9 @@
 """Take pictures of the page and of each of its regions: light, dark, narrow, wide.
 
-`python tools/shoot_page.py FOLDER [PART...]` starts a server of its own, drives Debian's Chromium
-through the states that the page has names for, and writes one PNG a state and region. Needs
-playwright; its pictures are to be looked at.
+`python tools/shoot_page.py FOLDER [STATE...]` starts a server of its own, drives Debian's Chromium
+through the states that have names here, and writes a PNG of each; of states that are named, one of
+each region too. `python tools/shoot_page.py --docs` makes those of docs/images anew. Needs
+playwright; the pictures are to be looked at.
 """
 
 from __future__ import annotations
@@ -153,6 +154,10 @@ STATES: dict[str, tuple[int, int, str, float, Callable[[Any], None]]] = {
 }
 
 
+#: Pictures of the documentation, by the states that they show.
+DOCS = {"page": "light", "page-dark": "dark", "page-race": "fault", "page-lesson": "lesson"}
+
+
 def shoot(page: Any, folder: Path, name: str, regions: bool) -> None:
     """Write the window, the whole page, and where wanted each region."""
     page.screenshot(path=folder / f"{name}.png")
@@ -163,23 +168,43 @@ def shoot(page: Any, folder: Path, name: str, regions: bool) -> None:
             found.screenshot(path=folder / f"{name}-{region}.png")
 
 
-def main(folder: Path, wanted: list[str]) -> None:
-    """Take all pictures, or those that are wanted."""
+@contextmanager
+def chromium() -> Iterator[tuple[Any, str]]:
+    """Start the server and the browser."""
     from playwright.sync_api import sync_playwright
 
-    folder.mkdir(parents=True, exist_ok=True)
     with served() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for name, (width, height, scheme, scale, act) in STATES.items():
-            if wanted and name not in wanted:
-                continue
+        yield browser, address
+        browser.close()
+
+
+def main(folder: Path, wanted: list[str]) -> None:
+    """Take all pictures, or those that are wanted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with chromium() as (browser, address):
+        for name in wanted or STATES:
+            width, height, scheme, scale, act = STATES[name]
             page = opened(browser, address, width, height, scheme, scale)
             act(page)
             shoot(page, folder, name, regions=bool(wanted))
             page.context.close()
             print(name, flush=True)
-        browser.close()
+
+
+def docs() -> None:
+    """Take the pictures of the documentation, small enough for it."""
+    with chromium() as (browser, address):
+        for name, state in DOCS.items():
+            width, height, scheme, _, act = STATES[state]
+            page = opened(browser, address, width, height, scheme, 1)
+            act(page)
+            page.screenshot(path=ROOT / f"docs/images/{name}.png")
+            page.context.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    if sys.argv[1:] == ["--docs"]:
+        docs()
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])

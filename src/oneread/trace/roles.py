@@ -145,8 +145,9 @@ class Roles:
             elif node.condition.operator not in {">", ">="}:
                 continue
             more, less = variable(_place(left)), variable(_place(right))
-            for inner in under(node.then) if _floating(left) and more and less else ():
-                target, value = assigned(inner)
+            if more is None or less is None or not _floating(left):
+                continue
+            for target, value in map(assigned, under(node.then)):
                 if target == less and variable(_place(value)) == more:
                     yield less, more
 

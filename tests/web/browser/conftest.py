@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -122,6 +122,28 @@ class Tab:
         editor.click()
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(text)
+
+
+@pytest.fixture(scope="session")
+def new_tab(browser: Any) -> Callable[..., Tab]:
+    """Return a function that makes a tab with options; whoever calls it closes its context."""
+    return lambda **options: Tab(browser, **options)
+
+
+@pytest.fixture
+def opened(browser: Any, address: str) -> Iterator[Callable[..., Tab]]:
+    """Return a function that opens the page in a tab with options."""
+    tabs: list[Tab] = []
+
+    def make(**options: Any) -> Tab:
+        tabs.append(Tab(browser, **options))
+        tabs[-1].open(address)
+        return tabs[-1]
+
+    yield make
+    for tab in tabs:
+        tab.context.close()
+    assert [one for tab in tabs for one in tab.problems] == []
 
 
 @pytest.fixture

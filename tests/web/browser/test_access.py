@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web.browser.conftest import Tab
 
 AXE = Path(__file__).parents[3] / "src/oneread/web/player/node_modules/axe-core/axe.min.js"
 
@@ -65,22 +64,6 @@ STATES: dict[str, tuple[dict[str, Any], Callable[[Any], None]]] = {
 }
 
 
-@pytest.fixture
-def opened(browser: Any, address: str) -> Any:
-    """Return a function that opens the page in a tab with options."""
-    tabs: list[Tab] = []
-
-    def make(**options: Any) -> Tab:
-        tabs.append(Tab(browser, **options))
-        tabs[-1].open(address)
-        return tabs[-1]
-
-    yield make
-    for tab in tabs:
-        tab.context.close()
-    assert [one for tab in tabs for one in tab.problems] == []
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_axe_finds_nothing(opened: Any, state: str) -> None:
     options, act = STATES[state]
@@ -92,7 +75,7 @@ def test_axe_finds_nothing(opened: Any, state: str) -> None:
 def test_axe_finds_nothing_in_an_export(opened: Any, tmp_path: Path) -> None:
     tab = opened(bypass_csp=True)  # the export's own policy lets no foreign script in
     with tab.page.expect_download() as started:
-        tab.page.get_by_role("button", name="Save as one file").click()
+        tab.page.get_by_role("button", name="Export as one file").click()
     file = tmp_path / "run.html"
     started.value.save_as(file)
     assert violations(tab.open(file.as_uri())) == []

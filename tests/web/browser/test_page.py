@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from tests.web.browser.conftest import Tab
 
 FIRST = ["safe_softmax_tiled", "online_softmax_tiled_racy", "online_softmax_lane"]
 
@@ -28,7 +25,7 @@ def test_first_view_has_three_kernels_beside_each_other(page: Any) -> None:
     assert keys_of(page) == FIRST
 
 
-def test_first_view_stands_at_the_first_access(page: Any, tab: Tab) -> None:
+def test_first_view_stands_at_the_first_access(page: Any, tab: Any) -> None:
     assert step_of(tab.place) > 0
     assert "read" in page.locator(".sentence-text").inner_text()
 
@@ -37,7 +34,8 @@ def test_machine_is_drawn(page: Any) -> None:
     colours = page.evaluate(
         """() => {
             const canvas = document.querySelector('canvas.cells');
-            const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            const { width, height } = canvas;
+            const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
             const seen = new Set();
             for (let at = 0; at < data.length; at += 4)
                 if (data[at + 3]) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
@@ -47,7 +45,7 @@ def test_machine_is_drawn(page: Any) -> None:
     assert colours > 20  # values have shades
 
 
-def test_step_and_back_return_to_the_same_place(page: Any, tab: Tab) -> None:
+def test_step_and_back_return_to_the_same_place(page: Any, tab: Any) -> None:
     before = tab.place
     page.get_by_role("button", name="Forward").click()
     assert tab.place != before
@@ -55,7 +53,7 @@ def test_step_and_back_return_to_the_same_place(page: Any, tab: Tab) -> None:
     assert tab.place == before
 
 
-def test_play_moves_and_pause_stops(page: Any, tab: Tab) -> None:
+def test_play_moves_and_pause_stops(page: Any, tab: Any) -> None:
     before = step_of(tab.place)
     page.get_by_role("button", name="Play").click()
     page.wait_for_function(
@@ -68,7 +66,7 @@ def test_play_moves_and_pause_stops(page: Any, tab: Tab) -> None:
     assert tab.place == stands
 
 
-def test_timeline_is_scrubbed_with_the_pointer(page: Any, tab: Tab) -> None:
+def test_timeline_is_scrubbed_with_the_pointer(page: Any, tab: Any) -> None:
     box = page.locator(".playhead-track").bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2)
     far = step_of(tab.place)
@@ -76,7 +74,7 @@ def test_timeline_is_scrubbed_with_the_pointer(page: Any, tab: Tab) -> None:
     assert 0 < step_of(tab.place) < far
 
 
-def test_edit_is_run_when_the_keyboard_rests(page: Any, tab: Tab) -> None:
+def test_edit_is_run_when_the_keyboard_rests(page: Any, tab: Any) -> None:
     page.locator(".cm-content").click()
     page.keyboard.press("Control+Home")
     page.keyboard.insert_text("// mine\n")
@@ -85,7 +83,7 @@ def test_edit_is_run_when_the_keyboard_rests(page: Any, tab: Tab) -> None:
     assert page.locator(".refusal").count() == 0
 
 
-def test_error_stands_at_its_line(page: Any, tab: Tab) -> None:
+def test_error_stands_at_its_line(page: Any, tab: Any) -> None:
     tab.type_over(
         "__global__ void k(const float* x, float* y, int vocab) {\n    y[0] = expff(x[0]);\n}\n"
     )
@@ -96,7 +94,7 @@ def test_error_stands_at_its_line(page: Any, tab: Tab) -> None:
     assert "expf" in page.locator(".cm-content .remark").inner_text()
 
 
-def test_race_is_found_shown_and_mended(page: Any, tab: Tab) -> None:
+def test_race_is_found_shown_and_mended(page: Any, tab: Any) -> None:
     findings = page.locator("#findings")
     assert "race between warps" in findings.inner_text()
     findings.get_by_role("button", name="Show me: race between warps").first.click()
@@ -109,7 +107,7 @@ def test_race_is_found_shown_and_mended(page: Any, tab: Tab) -> None:
     assert "race between warps" not in findings.inner_text()
 
 
-def test_another_order_of_warps_is_one_click_away(page: Any, tab: Tab) -> None:
+def test_another_order_of_warps_is_one_click_away(page: Any, tab: Any) -> None:
     page.locator("#findings").get_by_role("button", name=re.compile("reverse$")).click()
     page.wait_for_timeout(300)
     tab.ran()
@@ -125,7 +123,7 @@ def test_compared_kernels_stand_at_equal_bytes(page: Any) -> None:
     assert min(moved) > 1
 
 
-def test_link_opens_the_same_view(page: Any, tab: Tab, browser: Any) -> None:
+def test_link_opens_the_same_view(page: Any, tab: Any, browser: Any) -> None:
     page.keyboard.press("f")
     page.wait_for_timeout(1200)
     place, link = tab.place, page.evaluate("location.href")
@@ -137,7 +135,7 @@ def test_link_opens_the_same_view(page: Any, tab: Tab, browser: Any) -> None:
     )
 
 
-def test_link_holds_an_edited_source(page: Any, tab: Tab) -> None:
+def test_link_holds_an_edited_source(page: Any, tab: Any) -> None:
     page.locator(".cm-content").click()
     page.keyboard.press("Control+Home")
     page.keyboard.insert_text("// mine\n")
@@ -150,9 +148,9 @@ def test_link_holds_an_edited_source(page: Any, tab: Tab) -> None:
     assert "// mine" in page.locator(".cm-content").inner_text()
 
 
-def test_export_works_from_a_file(page: Any, tab: Tab, tmp_path: Path) -> None:
+def test_export_works_from_a_file(page: Any, tab: Any, tmp_path: Path) -> None:
     with page.expect_download() as started:
-        page.get_by_role("button", name="Save as one file").click()
+        page.get_by_role("button", name="Export as one file").click()
     file = tmp_path / "run.html"
     started.value.save_as(file)
     tab.open(file.as_uri())
@@ -163,9 +161,9 @@ def test_export_works_from_a_file(page: Any, tab: Tab, tmp_path: Path) -> None:
     assert tab.place != before
 
 
-def test_recording_says_how_to_run_it(page: Any, tab: Tab, tmp_path: Path) -> None:
+def test_recording_says_how_to_run_it(page: Any, tab: Any, tmp_path: Path) -> None:
     with page.expect_download() as started:
-        page.get_by_role("button", name="Save as one file").click()
+        page.get_by_role("button", name="Export as one file").click()
     file = tmp_path / "run.html"
     started.value.save_as(file)
     tab.open(file.as_uri())
@@ -173,14 +171,14 @@ def test_recording_says_how_to_run_it(page: Any, tab: Tab, tmp_path: Path) -> No
     assert "recording" in page.locator(".refusal").inner_text()
 
 
-def test_zoo_kernel_opens_beside_its_fix(page: Any, tab: Tab) -> None:
+def test_zoo_kernel_opens_beside_its_fix(page: Any, tab: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("zoo_reused_scratch")
     tab.ran()
     page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
     assert keys_of(page) == ["zoo_reused_scratch", "zoo_reused_scratch_fixed"]
 
 
-def test_first_view_comes_back(page: Any, tab: Tab) -> None:
+def test_first_view_comes_back(page: Any, tab: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("relu")
     page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
     tab.ran()
@@ -189,7 +187,7 @@ def test_first_view_comes_back(page: Any, tab: Tab) -> None:
     assert keys_of(page) == FIRST
 
 
-def test_kernel_of_ones_own_is_run(page: Any, tab: Tab) -> None:
+def test_kernel_of_ones_own_is_run(page: Any, tab: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("kernel.cu")
     page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
     tab.ran()
@@ -198,7 +196,7 @@ def test_kernel_of_ones_own_is_run(page: Any, tab: Tab) -> None:
     assert "no fault" in page.locator(".heading").inner_text()
 
 
-def test_sequence_shows_its_launches(page: Any, tab: Tab) -> None:
+def test_sequence_shows_its_launches(page: Any, tab: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("safe_unfused")
     page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
     tab.ran()
@@ -207,7 +205,7 @@ def test_sequence_shows_its_launches(page: Any, tab: Tab) -> None:
     assert len(keys_of(page)) == 2
 
 
-def test_other_launches_show_other_faults(page: Any, tab: Tab) -> None:
+def test_other_launches_show_other_faults(page: Any, tab: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("zoo_odd_tree")
     page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
     tab.ran()
@@ -223,7 +221,7 @@ def test_numbers_of_the_ledger_open_their_lines(page: Any) -> None:
     page.locator(".cm-line.paired").first.wait_for()
 
 
-def test_a_cell_leads_to_the_step_that_stored_it(page: Any, tab: Tab) -> None:
+def test_a_cell_leads_to_the_step_that_stored_it(page: Any, tab: Any) -> None:
     page.keyboard.press("End")
     end = tab.place
     box = page.locator(".column.focus .stage-host").bounding_box()
@@ -238,7 +236,7 @@ def test_a_cell_leads_to_the_step_that_stored_it(page: Any, tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("key", ["online_softmax_topk", "online_softmax_warp", "top_k", "fma_f32"])
-def test_every_kind_of_kernel_is_drawn(page: Any, tab: Tab, key: str) -> None:
+def test_every_kind_of_kernel_is_drawn(page: Any, tab: Any, key: str) -> None:
     page.get_by_label("Kernels on the page").select_option(key)
     page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
     tab.ran()
@@ -254,7 +252,7 @@ def test_lesson_has_seven_steps_with_numbers(page: Any) -> None:
     assert page.locator(".lesson math .live").count() > 10
 
 
-def test_lesson_goes_to_a_step(page: Any, tab: Tab) -> None:
+def test_lesson_goes_to_a_step(page: Any, tab: Any) -> None:
     page.get_by_role("tab", name="Lesson").click()
     before = tab.place
     page.get_by_role("button", name=re.compile("^Go there: Split off")).click()
@@ -271,7 +269,7 @@ def test_tour_only_moves_the_playhead(page: Any) -> None:
     assert keys_of(page) == FIRST
 
 
-def test_click_on_a_line_number_goes_to_its_next_execution(page: Any, tab: Tab) -> None:
+def test_click_on_a_line_number_goes_to_its_next_execution(page: Any, tab: Any) -> None:
     page.locator(".cm-lineNumbers .cm-gutterElement", has_text=re.compile(r"^36$")).click()
     first = tab.place
     assert "line 36" in first
@@ -280,7 +278,7 @@ def test_click_on_a_line_number_goes_to_its_next_execution(page: Any, tab: Tab) 
     assert tab.place != first
 
 
-def test_barrier_is_taken_out_with_a_click(page: Any, tab: Tab) -> None:
+def test_barrier_is_taken_out_with_a_click(page: Any, tab: Any) -> None:
     page.locator(".gutter-barrier .barrier").first.click()
     page.wait_for_selector(".gutter-barrier .barrier.off")
     tab.ran()

@@ -11,12 +11,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web.browser.conftest import Tab
 
 from oneread.web.bundle import SCRIPT, STATIC, STYLE
 
@@ -59,10 +58,10 @@ def percentile(values: list[float], part: float) -> float:
     return sorted(values)[min(len(values) - 1, int(part * len(values)))]
 
 
-def test_first_run_is_drawn_soon(browser: Any, address: str) -> None:
+def test_first_run_is_drawn_soon(new_tab: Callable[..., Any], address: str) -> None:
     took = []
     for _ in range(5):
-        tab = Tab(browser)
+        tab = new_tab()
         start = time.perf_counter()
         tab.open(address)
         took.append(time.perf_counter() - start)
@@ -84,8 +83,8 @@ def test_an_edit_has_its_result_soon(page: Any) -> None:
             page.evaluate(
                 """async () => {
                     const start = performance.now();
-                    document.dispatchEvent(
-                        new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }));
+                    const keys = { key: 'Enter', ctrlKey: true, bubbles: true };
+                    document.dispatchEvent(new KeyboardEvent('keydown', keys));
                     const busy = () => document.querySelector('.run').ariaBusy === 'true';
                     do await new Promise(requestAnimationFrame); while (busy());
                     return (performance.now() - start) / 1000;
@@ -102,19 +101,19 @@ def test_a_thousand_steps_leave_time_in_each_frame(page: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def large(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+def large(new_tab: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Open a recording of 100,000 steps."""
     file = tmp_path_factory.mktemp("large") / "large.html"
     command = ["trace", "online_softmax_tiled_racy", "--rows", "8", "--vocab", "2240"]
     command += ["--define", "TILE=8", "--html", str(file)]
     subprocess.run([sys.executable, "-m", "oneread", *command], check=False, capture_output=True)
-    tab = Tab(browser)
+    tab = new_tab()
     tab.open(file.as_uri())
     yield tab
     tab.context.close()
 
 
-def test_any_jump_in_a_long_trace_is_short(large: Tab) -> None:
+def test_any_jump_in_a_long_trace_is_short(large: Any) -> None:
     steps = int(large.place.split(" of ")[1].split(" ")[0].replace(",", ""))
     assert steps >= 100_000
     spent = work(large.page, 40, ["End", "Home"])

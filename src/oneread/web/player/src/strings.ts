@@ -25,7 +25,7 @@ export const t = {
     run: "Run",
     running: "Running",
     share: "Copy a link to this view",
-    export: "Save as one file",
+    export: "Export as one file",
     tour: "Take the tour",
     help: "Keys and how to read this",
     theme: (now: string) => `Theme: ${now === "auto" ? "as the system has it" : now}`,
@@ -42,7 +42,7 @@ export const t = {
   },
   launch: {
     title: "Launch",
-    more: "More",
+    more: "Options",
     none: "none",
     asKnown: "as known",
     numbersHint: "rows of numbers, -inf among them",
@@ -114,6 +114,8 @@ export const t = {
     pass: (pass: number, all: number) =>
       pass === 0 ? `0 of ${all} passes` : `pass ${pass} of ${all}`,
     bytes: (bytes: number, all: number) => `${size(bytes)} of ${size(all)}`,
+    reduced: (blocks: number) => `first ${some(blocks, "block")}`,
+    reducedText: "Events of all blocks would be too large. Counts and findings are of all of them.",
     right: "no fault",
     faults: (severity: string, faults: number) => some(faults, severity),
     severity: { error: "has errors", warning: "has warnings" },

@@ -124,19 +124,18 @@ export class Playback {
     return true;
   }
 
-  /** Go to the next fault of the leader, from the first one again after the last. */
+  /** Go to the next fault of the leader, from the first one again after the last; not to notes. */
   finding(): Fault | undefined {
     const { lead } = this;
-    if (lead === null) return undefined;
-    let fault = lead.player.nextFinding();
-    if (!fault && lead.recording.findings.length > 0) {
-      lead.player.jump(-1);
-      fault = lead.player.nextFinding();
-    }
-    if (fault) {
-      this.#level(lead);
-      this.#moved(false);
-    }
+    const loud = lead?.recording.findings.filter((one) => one.fault.severity !== "note") ?? [];
+    if (lead === null || loud.length === 0) return undefined;
+    const { shown } = this.store.state;
+    const here = loud.findIndex((one) => one.fault === shown?.fault && one.step === lead.at);
+    const next = here < 0 ? loud.findIndex((one) => one.step > lead.at) : here + 1;
+    const { fault, step } = loud[next < 0 ? 0 : next % loud.length]!;
+    lead.player.jump(step);
+    this.#level(lead);
+    this.#moved(false);
     return fault;
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { requests } from "../../src/model";
 import { Playback } from "../../src/view/playback";
 import { Seen } from "../../src/view/seen";
-import { initialState } from "../../src/view/state";
+import { type PageState, initialState } from "../../src/view/state";
 import { Store } from "../../src/view/store";
 import { recordingOf } from "../model/traces";
 
@@ -12,10 +12,10 @@ const recordings = ["safe_softmax_tiled", "online_softmax_tiled_racy", "online_s
   (key) => recordingOf(key, ...TILED),
 );
 
-function compared(focus = 1): { playback: Playback; seen: Seen[] } {
+function compared(focus = 1): { playback: Playback; seen: Seen[]; store: Store<PageState> } {
   const seen = recordings.map((one) => new Seen(one));
-  const store = new Store({ ...initialState(), seen, focus });
-  return { playback: new Playback(store), seen };
+  const store = new Store<PageState>({ ...initialState(), seen, focus });
+  return { playback: new Playback(store), seen, store };
 }
 
 describe("kernels side by side", () => {
@@ -81,11 +81,20 @@ describe("a line that is visited", () => {
 });
 
 describe("findings", () => {
-  it("come one after another and round again", () => {
-    const { playback, seen } = compared();
-    const count = seen[1]!.recording.findings.length;
-    const found = Array.from({ length: count + 1 }, () => playback.finding()?.id);
-    expect(new Set(found).has(undefined)).toBe(false);
+  it("come one after another and round again, and are no notes", () => {
+    const { playback, seen, store } = compared();
+    const count = seen[1]!.recording.findings.filter((one) => one.fault.severity !== "note").length;
+    const found = Array.from({ length: count + 1 }, () => {
+      const fault = playback.finding()!;
+      store.set({ shown: { slot: 1, fault } });
+      return fault;
+    });
+    expect(new Set(found).size).toBe(count);
     expect(found.at(-1)).toBe(found[0]);
+    expect(found.every((one) => one.severity !== "note")).toBe(true);
+  });
+
+  it("are none in a kernel without faults", () => {
+    expect(compared(2).playback.finding()).toBeUndefined();
   });
 });

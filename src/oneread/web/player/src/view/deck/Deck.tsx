@@ -103,11 +103,11 @@ function Sentence(): JSX.Element {
   }, [text, playing, moves]);
   return (
     <div class="sentence">
-      <p class="sentence-text">{text}</p>
       <p class="sentence-place soft">
         {name ? <span class="mono">{name}</span> : null}
         {seen ? <span>{t.deck.position(seen)}</span> : null}
       </p>
+      <p class="sentence-text">{text}</p>
       <p class="unseen" role="status" aria-live="polite">
         {playing ? "" : spoken}
       </p>

@@ -57,6 +57,11 @@ function Progress({ slot }: { slot: number }): JSX.Element | null {
       <p>
         <span>{t.machine.pass(pass, all)}</span>
         <span class="soft">{t.machine.bytes(seen.bytes, seen.allBytes)}</span>
+        {seen.recording.reduced ? (
+          <span class="tag" title={t.machine.reducedText}>
+            {t.machine.reduced(seen.recording.blocks.length)}
+          </span>
+        ) : null}
         <Verdict seen={seen} slot={slot} />
       </p>
     </div>
