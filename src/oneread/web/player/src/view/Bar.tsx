@@ -104,7 +104,10 @@ function Recorded(): JSX.Element {
   return (
     <p class="recorded">
       <span class="tag">{t.bar.recording}</span>
-      <span class="soft">{t.bar.makeLive}</span> <code class="command">{engine.command}</code>
+      <span class="soft">{t.bar.makeLive}</span>{" "}
+      <code class="command" title={engine.command}>
+        {engine.command}
+      </code>
     </p>
   );
 }

@@ -44,19 +44,27 @@ export type Palette = Record<keyof typeof TOKENS, string> & {
 const HUES: Record<Band, number> = { hbm: 252, sram: 185, register: 292 };
 const STEPS = 64;
 
-let cached: { key: string; palette: Palette } | null = null;
+let cached: { theme: string | undefined; palette: Palette } | null = null;
+
+/** Forget the colours whenever they, or the size of a rem, may have become others. */
+export function watchColours(): void {
+  const forget = (): void => {
+    cached = null;
+  };
+  addEventListener("resize", forget);
+  matchMedia("(forced-colors: active)").addEventListener("change", forget);
+}
 
 /** Read the colours that hold now. */
 export function palette(): Palette {
   const root = document.documentElement;
-  const forced = matchMedia("(forced-colors: active)").matches;
+  const theme = root.dataset["theme"];
+  if (cached !== null && cached.theme === theme) return cached.palette;
   const style = getComputedStyle(root);
-  const key = `${root.dataset["theme"]} ${forced} ${style.fontSize}`;
-  if (cached?.key === key) return cached.palette;
   const read = Object.fromEntries(
     Object.entries(TOKENS).map(([name, token]) => [name, style.getPropertyValue(token).trim()]),
   ) as Record<keyof typeof TOKENS, string>;
-  const dark = root.dataset["theme"] === "dark";
+  const dark = theme === "dark";
   const ramps = {
     hbm: ramp(HUES.hbm, dark),
     sram: ramp(HUES.sram, dark),
@@ -69,7 +77,7 @@ export function palette(): Palette {
     text: dark ? ["#f2f3f5", "#0b0d10"] : ["#1b1e23", "#ffffff"],
     rem: parseFloat(style.fontSize),
   };
-  cached = { key, palette: made };
+  cached = { theme, palette: made };
   return made;
 }
 

@@ -2,6 +2,7 @@
 import { type Engine, Refusal, type Request } from "../engine";
 import { type Fault, type Trace, decode } from "../model";
 import { t } from "../strings";
+import { watchColours } from "./colours";
 import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
 import { Mending } from "./mending";
@@ -46,6 +47,7 @@ export class Session {
     const theme = readTheme();
     this.store.set({ theme });
     applyTheme(theme);
+    watchColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       applyTheme(this.state.theme);
       this.#redraw();
