@@ -21,6 +21,7 @@ ALLOWED = {
     "kernels": set(),
     "source": set(),
     "trace": set(),
+    "sass": set(),
     "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
     "backends": {"numpy", "ml_dtypes", "torch"},

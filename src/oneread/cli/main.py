@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from oneread.cli import bench, demo, info, ops, prove, read, trace
+from oneread.cli import bench, demo, info, ops, prove, read, sass, trace
 from oneread.cli._console import guarded, say
 
 
@@ -81,3 +81,4 @@ app.command("ops", help=ops.HELP)(ops.ops)
 app.add_typer(bench.app, name="bench", help=bench.HELP)
 app.command("prove", help=prove.HELP)(prove.prove)
 app.command("trace", help=trace.HELP)(trace.trace)
+app.add_typer(sass.app, name="sass", help=sass.HELP)

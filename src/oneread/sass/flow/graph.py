@@ -1,0 +1,290 @@
+"""Basic blocks of a kernel, the ways between them, dominators and loops.
+
+Knows which instructions branch; knows nothing of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from oneread.sass.decode.instruction import Guard, Instruction, Program
+
+_BRANCHES: Final = frozenset({"BRA", "JMP", "BRX", "BRXU", "JMX", "JMXU"})
+_ENDS: Final = frozenset({"EXIT", "RET", "KILL"})
+#: Branches that are taken only if the lanes of a warp disagree.
+_IF_DIVERGED: Final = ("DIV", "CONV")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way from one block to another, and what holds on it.
+
+    ``is_rare`` marks the way of lanes that disagree where they seldom do, and calls.
+    """
+
+    source: int
+    target: int
+    holds: Guard | None = None
+    is_rare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Instructions ``start`` up to ``stop`` that run one after another.
+
+    ``is_cold`` says that only rare ways lead there, or that it does nothing but call: slow paths
+    of divisions, and shuffles of a warp that has diverged.
+    """
+
+    number: int
+    start: int
+    stop: int
+    is_cold: bool = False
+
+    @property
+    def indices(self) -> range:
+        return range(self.start, self.stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A natural loop: its head, its blocks, and the loop around it by number."""
+
+    number: int
+    head: int
+    blocks: frozenset[int]
+    latches: tuple[int, ...]
+    parent: int | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The blocks of a kernel that can be reached, in an order where loops stay together.
+
+    ``order`` is reverse postorder from the entries: the kernel's own and those of what it calls.
+    """
+
+    program: Program
+    blocks: Mapping[int, Block]
+    edges: tuple[Edge, ...]
+    order: tuple[int, ...]
+    entries: tuple[int, ...]
+    dominators: Mapping[int, frozenset[int]]
+    loops: tuple[Loop, ...]
+
+    def block_of(self, index: int) -> Block | None:
+        """Return the block of an instruction, None where it cannot be reached."""
+        return next((one for one in self.blocks.values() if one.start <= index < one.stop), None)
+
+    def instructions(self, blocks: Iterable[int]) -> Iterator[Instruction]:
+        """Yield the instructions of blocks in the order of their addresses."""
+        for number in sorted(blocks, key=lambda one: self.blocks[one].start):
+            block = self.blocks[number]
+            yield from self.program.instructions[block.start : block.stop]
+
+    def control_of(self, number: int) -> tuple[Instruction, Guard] | None:
+        """Return the branch that a block hangs on, and what holds there.
+
+        None where several ways lead to the block, or none hangs on one predicate.
+        """
+        while True:
+            ways = [edge for edge in self.edges if edge.target == number]
+            if len(ways) != 1:
+                return None
+            if ways[0].holds:
+                last = self.blocks[ways[0].source].stop - 1
+                return self.program.instructions[last], ways[0].holds
+            number = ways[0].source
+
+    def own_blocks(self, loop: Loop) -> frozenset[int]:
+        """Return the blocks of a loop that belong to no loop inside of it."""
+        inner = [one.blocks for one in self.loops if one.parent == loop.number]
+        return loop.blocks.difference(*inner)
+
+    def loop_of(self, block: int) -> Loop | None:
+        """Return the innermost loop that a block belongs to."""
+        inside = [one for one in self.loops if block in one.blocks]
+        return min(inside, key=lambda one: len(one.blocks), default=None)
+
+
+def build_graph(program: Program) -> Graph:
+    """Cut a kernel into blocks and find its loops.
+
+    Parameters
+    ----------
+    program : Program
+        The kernel.
+
+    Returns
+    -------
+    Graph
+        What can be reached; padding behind the last branch is left out.
+    """
+    spans = _spans(program)
+    edges = [edge for number in range(len(spans)) for edge in _edges(program, spans, number)]
+    entries = _entries(program, spans)
+    order = _reverse_postorder(entries, edges)
+    edges = [edge for edge in edges if edge.source in order]
+    warm = set(_reverse_postorder([0] if spans else [], [e for e in edges if not e.is_rare]))
+    blocks = {
+        number: Block(number, *spans[number], is_cold=number not in warm or calls)
+        for number in order
+        for calls in [_calls(program, spans[number])]
+    }
+    dominators = _dominators(order, entries, edges)
+    loops = _loops(order, edges, dominators)
+    return Graph(program, blocks, tuple(edges), tuple(order), tuple(entries), dominators, loops)
+
+
+def _ends_block(one: Instruction) -> bool:
+    return one.opcode in _BRANCHES or one.opcode in _ENDS or bool(one.targets and _jumps(one))
+
+
+def _jumps(one: Instruction) -> bool:
+    """Say whether control may go to the targets of an instruction and come back to no one."""
+    return one.opcode not in ("BSSY", "CALL", "LEPC")
+
+
+def _spans(program: Program) -> list[tuple[int, int]]:
+    """Return where blocks start and stop, by index."""
+    count = len(program.instructions)
+    starts = {0}
+    for one in program.instructions:
+        if _ends_block(one) or one.opcode == "CALL":
+            starts.add(one.index + 1)
+        if one.opcode != "BSSY":
+            starts.update(program.at[at].index for at in one.targets if at in program.at)
+    ordered = sorted(start for start in starts if start < count)
+    return list(zip(ordered, [*ordered[1:], count], strict=True))
+
+
+def _edges(program: Program, spans: Sequence[tuple[int, int]], number: int) -> Iterator[Edge]:
+    """Yield the ways out of a block."""
+    last = program.instructions[spans[number][1] - 1]
+    next_block = number + 1 if number + 1 < len(spans) else None
+    block_at = {start: block for block, (start, _) in enumerate(spans)}
+    condition = _condition(last)
+    is_rare = last.has(*_IF_DIVERGED) or last.opcode == "WARPSYNC"
+    leaves = _ends_block(last) and last.opcode != "WARPSYNC"
+    if _ends_block(last):
+        for address in last.targets:
+            if address in program.at:
+                yield Edge(number, block_at[program.at[address].index], condition, is_rare)
+    if next_block is not None and (not leaves or _is_conditional(last)):
+        yield Edge(number, next_block, condition.opposite if condition and leaves else None)
+
+
+def _condition(one: Instruction) -> Guard | None:
+    """Return what holds where a branch is taken, if one predicate says so."""
+    operand = next((o for o in one.operands[:-1] if o.kind == "predicate"), None)
+    if one.opcode not in _BRANCHES | _ENDS or (one.guard and operand):
+        return None
+    if operand and operand.register:
+        return Guard(operand.register, operand.inverted)
+    return one.guard
+
+
+def _is_conditional(one: Instruction) -> bool:
+    by_operand = any(operand.kind == "predicate" for operand in one.operands)
+    return one.guard is not None or by_operand or one.has(*_IF_DIVERGED)
+
+
+def _calls(program: Program, span: tuple[int, int]) -> bool:
+    return any(one.opcode == "CALL" for one in program.instructions[span[0] : span[1]])
+
+
+def _entries(program: Program, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the blocks where the kernel and what it calls begin."""
+    block_at = {start: block for block, (start, _) in enumerate(spans)}
+    called = {
+        block_at[program.at[address].index]
+        for one in program.instructions
+        if one.opcode == "CALL"
+        for address in one.targets
+        if address in program.at
+    }
+    return [0, *sorted(called - {0})] if spans else []
+
+
+def _reverse_postorder(entries: Sequence[int], edges: Iterable[Edge]) -> list[int]:
+    """Return the blocks that can be reached, each before those that it leads to but for loops."""
+    after: dict[int, list[int]] = {}
+    for edge in edges:
+        after.setdefault(edge.source, []).append(edge.target)
+    seen: set[int] = set()
+    order: list[int] = []
+    for entry in reversed(entries):
+        if entry in seen:
+            continue
+        seen.add(entry)
+        path = [(entry, iter(after.get(entry, ())))]
+        while path:
+            number, waiting = path[-1]
+            following = next((one for one in waiting if one not in seen), None)
+            if following is None:
+                order.append(number)
+                path.pop()
+            else:
+                seen.add(following)
+                path.append((following, iter(after.get(following, ()))))
+    return order[::-1]
+
+
+def _dominators(
+    order: Sequence[int], entries: Sequence[int], edges: Sequence[Edge]
+) -> dict[int, frozenset[int]]:
+    """Return for each block the blocks that every way to it goes through, itself among them."""
+    before: dict[int, list[int]] = {}
+    for edge in edges:
+        before.setdefault(edge.target, []).append(edge.source)
+    everything = frozenset(order)
+    found = {one: frozenset({one}) if one in entries else everything for one in order}
+    changed = True
+    while changed:
+        changed = False
+        for one in order:
+            if one in entries:
+                continue
+            common = frozenset.intersection(*(found[way] for way in before[one])) | {one}
+            if common != found[one]:
+                found[one], changed = common, True
+    return found
+
+
+def _loops(
+    order: Sequence[int], edges: Sequence[Edge], dominators: Mapping[int, frozenset[int]]
+) -> tuple[Loop, ...]:
+    """Return the natural loops, those with one head as one, the outer before the inner."""
+    before: dict[int, list[int]] = {}
+    for edge in edges:
+        before.setdefault(edge.target, []).append(edge.source)
+    latches: dict[int, list[int]] = {}
+    for edge in edges:
+        if edge.target in dominators[edge.source]:
+            latches.setdefault(edge.target, []).append(edge.source)
+    bodies: dict[int, frozenset[int]] = {}
+    for head, sources in latches.items():
+        body, waiting = {head}, list(sources)
+        while waiting:
+            one = waiting.pop()
+            if one not in body:
+                body.add(one)
+                waiting += before.get(one, ())
+        bodies[head] = frozenset(body)
+    heads = sorted(bodies, key=lambda head: (order.index(head), -len(bodies[head])))
+    found: list[Loop] = []
+    for number, head in enumerate(heads):
+        around = [one for one in found if head in one.blocks]
+        parent = min(around, key=lambda one: len(one.blocks), default=None)
+        found.append(
+            Loop(
+                number,
+                head,
+                bodies[head],
+                tuple(sorted(latches[head])),
+                parent.number if parent else None,
+            )
+        )
+    return tuple(found)

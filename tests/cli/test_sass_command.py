@@ -1,0 +1,91 @@
+"""`oneread sass explain`: what it shows, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from oneread.cli.main import app
+from oneread.runtime import nvrtc
+from oneread.sass.read import nvdisasm
+
+needs_tools = pytest.mark.skipif(
+    not (nvrtc.available() and nvdisasm.available()),
+    reason="NVRTC or nvdisasm is not installed: pip install oneread[sass]",
+)
+
+LISTING = """\tcode for sm_90
+\t\tFunction : first
+        /*0000*/                   MOV R0, 0xff7fffff ;    /* 0xff7fffff00007802 */
+                                                           /* 0x000fe20000000f00 */
+        /*0010*/                   EXIT ;                  /* 0x000000000000794d */
+                                                           /* 0x000fea0003800000 */
+\t\tFunction : second
+        /*0000*/                   EXIT ;
+"""
+
+
+def explain(*words: str, status: int = 0, given: str = "") -> str:
+    result = CliRunner().invoke(app, ["sass", "explain", *words], input=given)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def error(*words: str) -> str:
+    result = CliRunner().invoke(app, ["sass", "explain", *words])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return result.stderr
+
+
+def test_text_is_read_from_standard_input() -> None:
+    shown = explain("-", given=LISTING)
+    assert "first (sm_90)" in shown
+    assert "second (sm_90)" in shown
+
+
+def test_one_kernel_can_be_named() -> None:
+    shown = explain("-", "--kernel", "second", given=LISTING)
+    assert "first (sm_90)" not in shown
+
+
+def test_json_is_a_record_a_line() -> None:
+    records = [json.loads(line) for line in explain("-", "--json", given=LISTING).splitlines()]
+    assert [one["kernel"] for one in records] == ["first", "second"]
+    assert records[0]["schema"] == 1
+    assert records[0]["instructions"][0]["control"]["stall"] == 1
+    assert "control" not in records[1]["instructions"][0]
+
+
+def test_note_is_printed_in_korean(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    note = explain(str(path), "--kernel", "first", "--md", "--lang", "ko")
+    assert note.startswith("# first\n")
+    assert "exp가 없습니다." in note
+
+
+@needs_tools
+def test_kernel_of_the_gallery_is_explained() -> None:
+    shown = explain("online_softmax_single_thread", "--arch", "sm_86", "--fast-math")
+    assert "0xff7fffff" in shown
+    assert "FFMA.FTZ" in shown
+    assert "Shared memory is not used" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("no_such_kernel",), "no file and no key of the gallery"),
+        (("relu", "--md", "--json"), "--md and --json exclude each other"),
+        (("relu", "--lang", "fr"), "--lang fr: there are en, ko"),
+        (("relu", "-D", "TILE=x"), "--define TILE=x: write NAME=NUMBER"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], why: str) -> None:
+    said = error(*words)
+    assert why in said
+    assert said.count("\n") == 1
