@@ -47,9 +47,9 @@ class Analysis:
 
     @cached_property
     def warm(self) -> tuple[Instruction, ...]:
-        """Return what is reached without a slow path."""
+        """Return what is reached without a slow path and does something."""
         blocks = (one.number for one in self.graph.blocks.values() if not one.is_cold)
-        return tuple(self.graph.instructions(blocks))
+        return tuple(one for one in self.graph.instructions(blocks) if not one.never_runs)
 
     @cached_property
     def unknown(self) -> Counter[str]:

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from oneread.sass.decode.effects import effects
-from oneread.sass.decode.instruction import Control, Guard, Instruction, Program, Register
+from oneread.sass.decode.instruction import (
+    ALWAYS_TRUE,
+    Control,
+    Guard,
+    Instruction,
+    Program,
+    Register,
+)
 from oneread.sass.decode.operands import parse_operand, split_operands
 from oneread.sass.errors import MachineCodeError
 from oneread.sass.read.listing import ListedInstruction, Listing
@@ -92,9 +99,7 @@ def _instruction(index: int, listed: ListedInstruction, listing: Listing) -> Ins
             f"{listing.name}, {listed.address:#06x}: no instruction: {quoted(listed.text)!r}"
         )
     negated, bank, number, opcode, dotted, rest = found.groups()
-    guard = None
-    if number is not None and number != "T":
-        guard = Guard(Register("UP" if bank == "UP" else "P", int(number)), bool(negated))
+    guard = _guard(bank, number, bool(negated))
     modifiers = tuple(dotted.split(".")[1:])
     table = _TABLE.search(rest)
     operands = tuple(parse_operand(one) for one in split_operands(_TABLE.sub("", rest).strip()))
@@ -117,6 +122,14 @@ def _instruction(index: int, listed: ListedInstruction, listing: Listing) -> Ins
         listed.line,
         targets,
     )
+
+
+def _guard(bank: str | None, number: str | None, negated: bool) -> Guard | None:
+    if number is None or (number == "T" and not negated):
+        return None
+    if number == "T":
+        return Guard(ALWAYS_TRUE, True)
+    return Guard(Register("UP" if bank == "UP" else "P", int(number)), negated)
 
 
 def _targets(words: list[str], listed: ListedInstruction, labels: Mapping[str, int]) -> list[int]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from oneread.sass.decode.instruction import Bank, Guard, Operand, Register
+from oneread.sass.decode.instruction import ALWAYS_TRUE, Bank, Guard, Operand, Register
 
 
 class Effects(NamedTuple):
@@ -62,9 +62,12 @@ def effects(
     Returns
     -------
     Effects
-        An opcode that is not known is taken to have its first operand as result.
+        An opcode that is not known is taken to have its first operand as result; what stands
+        under ``@!PT`` reads and writes nothing.
     """
     outputs = _count_outputs(opcode, modifiers, operands)
+    if guard and guard.register == ALWAYS_TRUE:
+        return Effects(outputs, frozenset(), frozenset())
     reads = {guard.register} if guard else set()
     writes: set[Register] = set()
     widths = _Widths(opcode, modifiers, operands, outputs)

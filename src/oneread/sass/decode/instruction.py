@@ -29,6 +29,9 @@ class Register(NamedTuple):
         return f"{self.bank}{self.number}"
 
 
+ALWAYS_TRUE: Final = Register("P", 7)
+
+
 class Named(NamedTuple):
     """A register as an operand names it: the first of a pair has the suffix ``64``."""
 
@@ -37,13 +40,17 @@ class Named(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """The predicate that an instruction runs under, ``@P0`` or ``@!P0``."""
+    """The predicate that an instruction runs under, ``@P0`` or ``@!P0``.
+
+    `ALWAYS_TRUE` is no register: under its opposite, ``@!PT``, nothing ever runs.
+    """
 
     register: Register
     negated: bool
 
     def __str__(self) -> str:
-        return f"@{'!' if self.negated else ''}{self.register}"
+        name = "PT" if self.register == ALWAYS_TRUE else self.register
+        return f"@{'!' if self.negated else ''}{name}"
 
     @property
     def opposite(self) -> Guard:
@@ -142,6 +149,11 @@ class Instruction:
         guard = f"{self.guard} " if self.guard else ""
         operands = ", ".join(operand.text for operand in self.operands)
         return f"{guard}{self.mnemonic} {operands}".rstrip()
+
+    @property
+    def never_runs(self) -> bool:
+        """Say whether it stands under ``@!PT``: it takes its place and does nothing."""
+        return self.guard is not None and self.guard.register == ALWAYS_TRUE
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

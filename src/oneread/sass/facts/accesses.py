@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from oneread.sass.decode.instruction import Instruction, Operand, Program
+from oneread.sass.decode.instruction import Instruction, Operand, Program, Register
 from oneread.sass.flow.reaching import ENTRY, Reaching
 
 Space: TypeAlias = Literal["global", "shared", "local"]
@@ -31,6 +31,7 @@ _BYTES: Final = {
 }  # fmt: skip
 #: Where the parameters of a kernel begin in the constant bank, by the first target of which so.
 _PARAMETERS: Final = ((100, 0x380), (90, 0x210), (70, 0x160))
+_CONSTANTS: Final = ("LDC", "LDCU", "ULDC")
 _DEPTH: Final = 12
 
 
@@ -126,20 +127,21 @@ def _parameter(program: Program, one: Instruction, reaching: Reaching) -> int | 
     # The descriptor of sm_90 and later is in the address too, and is no pointer.
     names = address.names[1:] if address.base == "desc" else address.names
     base = parameter_base(program.target)
-    seen: set[tuple[int, str]] = set()
+    seen: set[tuple[int, Register]] = set()
     found: set[int] = set()
     waiting = [(one, named.register, 0) for named in names]
     while waiting:
         reader, register, depth = waiting.pop()
         for definition in reaching.of(reader.index, register):
-            if definition == ENTRY or depth > _DEPTH or (definition, str(register)) in seen:
+            if definition == ENTRY or depth > _DEPTH or (definition, register) in seen:
                 continue
-            seen.add((definition, str(register)))
+            seen.add((definition, register))
             source = program.instructions[definition]
+            # A load of several words puts each into a register of its own.
+            nth = sorted(source.writes).index(register) if source.opcode in _CONSTANTS else 0
             for operand in _bases(source):
                 if operand.kind == "constant" and operand.base == "0x0":
-                    # Of a wide constant, the register says which half.
-                    found.add(int(operand.number or 0) - base)
+                    found.add(int(operand.number or 0) + 4 * nth - base)
                 waiting += [
                     (source, named.register, depth + 1)
                     for named in operand.names

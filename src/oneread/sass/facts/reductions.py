@@ -42,12 +42,16 @@ class Reduction:
 
 
 class _Step(NamedTuple):
-    """One step: how far, what is made, the instruction that brings the other lane's value."""
+    """One step: how far, what is made, the instruction that brings the other lane's value.
+
+    ``before`` are the moves of which the values come that it moves.
+    """
 
     distance: int
     operations: frozenset[str]
     move: Instruction
     loop: Loop | None
+    before: frozenset[int]
 
 
 def reductions(
@@ -148,31 +152,45 @@ class _Finder:
 
     def origins(self, store: Instruction) -> tuple[list[Instruction], set[str]]:
         """Return the shared loads that a store's value is made of, and by what operations."""
-        loads: dict[int, Instruction] = {}
-        operations: set[str] = set()
         data = [r for word in store.writes for r in self.words.sources(store, word)]
+        return self.walk(store, data, "LDS")
+
+    def walk(
+        self, reader: Instruction, registers: Iterable[Register], stop: str
+    ) -> tuple[list[Instruction], set[str]]:
+        """Return the instructions of an opcode that values come from, and the operations between.
+
+        Only sums, scales and choices are followed: what is made of an exponential is another
+        value.
+        """
+        found: dict[int, Instruction] = {}
+        operations: set[str] = set()
         seen: set[tuple[int, Register]] = set()
-        waiting = [(store.index, register, 0) for register in data]
+        waiting = [(reader.index, register, 0) for register in registers]
         while waiting:
-            reader, register, depth = waiting.pop()
-            for definition in self.reaching.of(reader, register):
+            index, register, depth = waiting.pop()
+            for definition in self.reaching.of(index, register):
                 if definition < 0 or (definition, register) in seen or depth > _DEPTH:
                     continue
                 seen.add((definition, register))
                 one = self.program.instructions[definition]
-                if one.opcode == "LDS":
-                    loads[definition] = one
+                if one.opcode == stop:
+                    found[definition] = one
                     continue
                 operations |= self.combined(one)
                 passes = one.opcode in _SUMS | _SCALES or one.index in self.choices
                 if passes or is_move(one):
                     waiting += [(definition, source, depth + 1) for source in one.reads]
-        return [loads[index] for index in sorted(loads)], operations
+        return [found[index] for index in sorted(found)], operations
 
     def step(self, move: Instruction, distance: int, operations: Iterable[str]) -> _Step:
         block = self.graph.block_of(move.index)
         loop = self.graph.loop_of(block.number) if block else None
-        return _Step(distance, frozenset(operations), move, loop)
+        data = [operand.register for operand in move.inputs[:1] if operand.register]
+        before, _ = self.walk(move, data, move.opcode) if move.opcode == "SHFL" else ([], set())
+        return _Step(
+            distance, frozenset(operations), move, loop, frozenset(one.index for one in before)
+        )
 
 
 def _grouped(graph: Graph, form: ReductionForm, steps: Sequence[_Step]) -> list[Reduction]:
@@ -201,8 +219,11 @@ def _goes_on(chain: Sequence[_Step], step: _Step) -> bool:
     last = chain[-1]
     if (last.loop, last.operations) != (step.loop, step.operations):
         return False
-    # The last lane's address is written without the lane, so that no distance can be told.
-    return step.distance in (last.distance, last.distance // 2, 0)
+    if step.move.opcode == "SHFL" and last.move.index not in step.before:
+        return False
+    # Of an odd number, a little more or less is left than half. The last lane's address is written
+    # without the lane, so that no distance can be told.
+    return step.distance == 0 or last.distance // 3 <= step.distance <= last.distance
 
 
 def _distances(chain: Sequence[_Step]) -> tuple[int, ...]:
@@ -212,6 +233,8 @@ def _distances(chain: Sequence[_Step]) -> tuple[int, ...]:
 def _side_by_side(one: Sequence[_Step], other: Sequence[_Step]) -> bool:
     """Say whether two chains take the same steps at the same time."""
     if (one[0].loop, _distances(one)) != (other[0].loop, _distances(other)):
+        return False
+    if any(step.operations == other[0].operations for step in one):
         return False
     return one[0].move.index < other[-1].move.index and other[0].move.index < one[-1].move.index
 

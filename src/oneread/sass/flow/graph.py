@@ -122,64 +122,118 @@ def build_graph(program: Program) -> Graph:
     Graph
         What can be reached; padding behind the last branch is left out.
     """
-    spans = _spans(program)
-    edges = [edge for number in range(len(spans)) for edge in _edges(program, spans, number)]
-    entries = _entries(program, spans)
-    order = _reverse_postorder(entries, edges)
-    edges = [edge for edge in edges if edge.source in order]
-    warm = set(_reverse_postorder([0] if spans else [], [e for e in edges if not e.is_rare]))
-    blocks = {
-        number: Block(number, *spans[number], is_cold=number not in warm or calls)
-        for number in order
-        for calls in [_calls(program, spans[number])]
-    }
-    dominators = _dominators(order, entries, edges)
-    loops = _loops(order, edges, dominators)
-    return Graph(program, blocks, tuple(edges), tuple(order), tuple(entries), dominators, loops)
+    return _Builder(program).build()
 
 
-def _ends_block(one: Instruction) -> bool:
-    return one.opcode in _BRANCHES or one.opcode in _ENDS or bool(one.targets and _jumps(one))
+class _Builder:
+    """One run over a kernel."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.calls = {
+            one.index: _call(program, one)
+            for one in program.instructions
+            if one.opcode == "CALL" and one.targets
+        }
+        self.spans = self.cut()
+        self.block_at = {start: number for number, (start, _) in enumerate(self.spans)}
+
+    def build(self) -> Graph:
+        edges = [edge for number in range(len(self.spans)) for edge in self.ways(number)]
+        entries = self.entries()
+        order = _reverse_postorder(entries, edges)
+        reached = set(order)
+        edges = [edge for edge in edges if edge.source in reached]
+        usual = [edge for edge in edges if not (edge.is_rare or self.is_slow(edge.source))]
+        usual += [edge for number in order for edge in self.called(number)]
+        warm = set(_reverse_postorder(entries[:1], usual))
+        blocks = {
+            number: Block(number, *self.spans[number], self.is_slow(number) or number not in warm)
+            for number in order
+        }
+        dominators = _dominators(order, entries, edges)
+        loops = _loops(order, edges, dominators)
+        return Graph(
+            self.program, blocks, tuple(edges), tuple(order), tuple(entries), dominators, loops
+        )
+
+    def cut(self) -> list[tuple[int, int]]:
+        """Return where blocks start and stop, by index."""
+        instructions, at = self.program.instructions, self.program.at
+        starts = {0}
+        for one in instructions:
+            if self.jumps(one) or one.opcode in _ENDS or one.opcode == "CALL":
+                starts.add(one.index + 1)
+            if one.opcode != "BSSY":
+                starts.update(at[address].index for address in one.targets if address in at)
+        ordered = sorted(start for start in starts if start < len(instructions))
+        return list(zip(ordered, [*ordered[1:], len(instructions)], strict=True))
+
+    def jumps(self, one: Instruction) -> bool:
+        """Say whether an instruction may go elsewhere for good."""
+        return one.opcode in _BRANCHES or self.calls.get(one.index) == "jump"
+
+    def ways(self, number: int) -> Iterator[Edge]:
+        """Yield the ways out of a block."""
+        last = self.program.instructions[self.spans[number][1] - 1]
+        leaves = self.jumps(last) or last.opcode in _ENDS
+        condition = _condition(last) if leaves else None
+        if self.jumps(last) or last.opcode == "WARPSYNC":
+            is_rare = last.has(*_IF_DIVERGED) or last.opcode == "WARPSYNC" or last.never_runs
+            for address in last.targets:
+                if address in self.program.at:
+                    target = self.block_at[self.program.at[address].index]
+                    yield Edge(number, target, condition, is_rare)
+        if number + 1 < len(self.spans) and (not leaves or _is_conditional(last)):
+            yield Edge(number, number + 1, condition.opposite if condition else None)
+
+    def called(self, number: int) -> Iterator[Edge]:
+        """Yield the way from a block to a function of the source that it calls."""
+        last = self.program.instructions[self.spans[number][1] - 1]
+        if self.calls.get(last.index) == "function":
+            for address in last.targets:
+                yield Edge(number, self.block_at[self.program.at[address].index])
+
+    def is_slow(self, number: int) -> bool:
+        """Say whether a block is there to call a slow path."""
+        last = self.program.instructions[self.spans[number][1] - 1]
+        return self.calls.get(last.index) == "slow" and last.guard is None
+
+    def entries(self) -> list[int]:
+        """Return the blocks where the kernel and what it calls begin."""
+        called = {
+            self.block_at[self.program.at[address].index]
+            for one in self.program.instructions
+            if self.calls.get(one.index, "jump") != "jump"
+            for address in one.targets
+            if address in self.program.at
+        }
+        return [0, *sorted(called - {0})] if self.spans else []
 
 
-def _jumps(one: Instruction) -> bool:
-    """Say whether control may go to the targets of an instruction and come back to no one."""
-    return one.opcode not in ("BSSY", "CALL", "LEPC")
+def _call(program: Program, one: Instruction) -> str:
+    """Return what a CALL is: ``jump`` without return, ``slow`` path, ``function`` of the source.
 
-
-def _spans(program: Program) -> list[tuple[int, int]]:
-    """Return where blocks start and stop, by index."""
-    count = len(program.instructions)
-    starts = {0}
-    for one in program.instructions:
-        if _ends_block(one) or one.opcode == "CALL":
-            starts.add(one.index + 1)
-        if one.opcode != "BSSY":
-            starts.update(program.at[at].index for at in one.targets if at in program.at)
-    ordered = sorted(start for start in starts if start < count)
-    return list(zip(ordered, [*ordered[1:], count], strict=True))
-
-
-def _edges(program: Program, spans: Sequence[tuple[int, int]], number: int) -> Iterator[Edge]:
-    """Yield the ways out of a block."""
-    last = program.instructions[spans[number][1] - 1]
-    next_block = number + 1 if number + 1 < len(spans) else None
-    block_at = {start: block for block, (start, _) in enumerate(spans)}
-    condition = _condition(last)
-    is_rare = last.has(*_IF_DIVERGED) or last.opcode == "WARPSYNC"
-    leaves = _ends_block(last) and last.opcode != "WARPSYNC"
-    if _ends_block(last):
-        for address in last.targets:
-            if address in program.at:
-                yield Edge(number, block_at[program.at[address].index], condition, is_rare)
-    if next_block is not None and (not leaves or _is_conditional(last)):
-        yield Edge(number, next_block, condition.opposite if condition and leaves else None)
+    What is called is looked through up to its end: code that ends in EXIT never comes back, and
+    the library's slow paths touch no memory.
+    """
+    if one.targets[0] not in program.at:
+        return "slow"
+    touches = False
+    for other in program.instructions[program.at[one.targets[0]].index :]:
+        if other.opcode == "EXIT" and other.guard is None:
+            return "jump"
+        if other.opcode == "RET":
+            break
+        touches = touches or other.opcode.startswith(("LD", "ST", "ATOM", "RED"))
+    named = any("__cuda_sm" in operand.text for operand in one.operands)
+    return "function" if touches and not named else "slow"
 
 
 def _condition(one: Instruction) -> Guard | None:
     """Return what holds where a branch is taken, if one predicate says so."""
     operand = next((o for o in one.operands[:-1] if o.kind == "predicate"), None)
-    if one.opcode not in _BRANCHES | _ENDS or (one.guard and operand):
+    if one.never_runs or (one.guard and operand):
         return None
     if operand and operand.register:
         return Guard(operand.register, operand.inverted)
@@ -189,23 +243,6 @@ def _condition(one: Instruction) -> Guard | None:
 def _is_conditional(one: Instruction) -> bool:
     by_operand = any(operand.kind == "predicate" for operand in one.operands)
     return one.guard is not None or by_operand or one.has(*_IF_DIVERGED)
-
-
-def _calls(program: Program, span: tuple[int, int]) -> bool:
-    return any(one.opcode == "CALL" for one in program.instructions[span[0] : span[1]])
-
-
-def _entries(program: Program, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the blocks where the kernel and what it calls begin."""
-    block_at = {start: block for block, (start, _) in enumerate(spans)}
-    called = {
-        block_at[program.at[address].index]
-        for one in program.instructions
-        if one.opcode == "CALL"
-        for address in one.targets
-        if address in program.at
-    }
-    return [0, *sorted(called - {0})] if spans else []
 
 
 def _reverse_postorder(entries: Sequence[int], edges: Iterable[Edge]) -> list[int]:

@@ -71,7 +71,7 @@ def reach(graph: Graph, loop: Loop | None = None) -> Reaching:
     Returns
     -------
     Reaching
-        Definitions of each reader.
+        Definitions of each reader, slow paths left out.
     """
     return _Region(graph, loop).run()
 
@@ -81,8 +81,13 @@ class _Region:
 
     def __init__(self, graph: Graph, loop: Loop | None) -> None:
         self.graph = graph
-        inside = loop.blocks if loop else frozenset(graph.order)
-        self.order = [one for one in graph.order if one in inside]
+        # What a slow path leaves in a register is the same value, made with more care.
+        self.order = [
+            one
+            for one in graph.order
+            if (loop is None or one in loop.blocks) and not graph.blocks[one].is_cold
+        ]
+        inside = frozenset(self.order)
         heads = {loop.head} if loop else set()
         self.back = [e for e in graph.edges if e.source in inside and e.target in heads]
         self.ways: dict[int, list[Edge]] = {one: [] for one in self.order}

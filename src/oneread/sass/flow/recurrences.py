@@ -101,6 +101,8 @@ def _links(graph: Graph, words: Words, loop: Loop) -> _Links:
     reaching = reach(graph, loop)
     found: dict[Value, frozenset[Value]] = {}
     for number in loop.blocks:
+        if graph.blocks[number].is_cold:
+            continue
         condition = _condition(graph, loop, reaching, number)
         for one in graph.instructions([number]):
             for register in one.writes:
