@@ -70,6 +70,29 @@ def test_way_of_diverged_lanes_is_cold(assemble: Assemble) -> None:
     assert [block.start for block in graph.blocks.values() if block.is_cold] == [3]
 
 
+def test_jump_by_a_table_that_is_not_shown_may_lead_to_what_nothing_else_leads_to(
+    assemble: Assemble,
+) -> None:
+    graph = build_graph(
+        assemble("BRX R2 -0x10\nMOV R0, RZ\nEXIT\nMOV R1, RZ\nEXIT\nself: BRA `(self)\nNOP")
+    )
+    assert [block.start for block in graph.blocks.values()] == [0, 3, 1]
+
+
+def test_call_that_never_comes_back_is_a_jump(assemble: Assemble) -> None:
+    graph = build_graph(assemble("@P0 CALL.REL.NOINC `(end)\nMOV R0, RZ\nend: EXIT"))
+    assert graph.entries == (0,)
+    assert {(edge.target, str(edge.holds)) for edge in graph.edges if edge.source == 0} == {
+        (2, "@P0"),
+        (1, "@!P0"),
+    }
+
+
+def test_branch_that_is_never_taken_leads_to_what_is_cold(assemble: Assemble) -> None:
+    graph = build_graph(assemble("@!PT BRA `(slow)\nEXIT\nslow: MOV R0, RZ\nEXIT"))
+    assert [block.start for block in graph.blocks.values() if block.is_cold] == [2]
+
+
 def test_what_is_called_is_an_entry(assemble: Assemble) -> None:
     graph = build_graph(assemble("CALL.REL.NOINC `(f)\nEXIT\nf: MOV R0, RZ\nRET.REL.NODEC R2"))
     assert [graph.blocks[one].start for one in graph.entries] == [0, 2]

@@ -12,6 +12,32 @@ from oneread.sass.decode.instruction import Program
 Assemble = Callable[..., Program]
 
 LOG2_E = "1.4426950216293334961"
+GUARDED = f"""
+    FMUL R1, R2, {LOG2_E}
+    FSETP.GEU.AND P0, PT, |R1|, 126, PT
+    @!P0 FMUL R1, R1, 0.5
+    MUFU.EX2 R4, R1
+    @!P0 FMUL R4, R4, R4
+"""
+LIBM = f"""
+    MOV R9, 0x3bbb989d
+    FFMA.SAT R5, R2, R9, 0.5
+    FFMA.RM R5, R5, 252.00003051757812, R8
+    FADD R6, R5, -12583039
+    FFMA R6, R2, {LOG2_E}, -R6
+    FFMA R6, R2, 1.925963033500011079e-08, R6
+    SHF.L.U32 R5, R5, 0x17, RZ
+    MUFU.EX2 R4, R6
+    FMUL R4, R5, R4
+"""
+DIVISION = """
+    MUFU.RCP R1, R2
+    FFMA R5, -R2, R1, 1
+    FFMA R1, R1, R5, R1
+    FCHK P0, R3, R2
+    FFMA R4, R3, R1, RZ
+"""
+INTEGER = "I2F.U32.RP R2, R3\nMUFU.RCP R1, R2\nIADD3 R4, R1, 0xffffffe, RZ"
 
 
 @pytest.mark.parametrize(
@@ -19,18 +45,8 @@ LOG2_E = "1.4426950216293334961"
     [
         (f"FADD.FTZ R1, R2, -R3\nFMUL.FTZ R1, R1, {LOG2_E}\nMUFU.EX2 R4, R1", "fast"),
         (f"FFMA.FTZ R1, R2, {LOG2_E}, -R3\nMUFU.EX2 R4, R1", "fused"),
-        (
-            f"FMUL R1, R2, {LOG2_E}\nFSETP.GEU.AND P0, PT, |R1|, 126, PT\n"
-            "@!P0 FMUL R1, R1, 0.5\nMUFU.EX2 R4, R1\n@!P0 FMUL R4, R4, R4",
-            "guarded",
-        ),
-        (
-            "MOV R9, 0x3bbb989d\nFFMA.SAT R5, R2, R9, 0.5\nFFMA.RM R5, R5, 252.00003051757812, R8\n"
-            f"FADD R6, R5, -12583039\nFFMA R6, R2, {LOG2_E}, -R6\n"
-            "FFMA R6, R2, 1.925963033500011079e-08, R6\nSHF.L.U32 R5, R5, 0x17, RZ\n"
-            "MUFU.EX2 R4, R6\nFMUL R4, R5, R4",
-            "libm",
-        ),
+        (GUARDED, "guarded"),
+        (LIBM, "libm"),
         ("FADD R1, R2, R3\nMUFU.EX2 R4, R1", "exp2"),
     ],
 )
@@ -44,15 +60,12 @@ def test_exponential(assemble: Assemble, text: str, form: str) -> None:
     ("text", "form"),
     [
         ("MUFU.RCP R1, R2\nFMUL.FTZ R4, R3, R1", "fast"),
-        (
-            "MUFU.RCP R1, R2\nFFMA R5, -R2, R1, 1\nFFMA R1, R1, R5, R1\n"
-            "FCHK P0, R3, R2\nFFMA R4, R3, R1, RZ",
-            "division",
-        ),
+        (DIVISION, "division"),
         (
             "MUFU.RCP R1, R2\nFFMA R5, R2, R1, -1\nFADD R5, -R5, -RZ\nFFMA R4, R1, R5, R1",
             "reciprocal",
         ),
+        (INTEGER, "integer"),
         ("@P0 FMUL R2, R2, 0.25\nMUFU.RCP R1, R2\nFMUL R4, R3, R1", "guarded"),
     ],
 )

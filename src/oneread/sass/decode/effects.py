@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from oneread.sass.decode.instruction import ALWAYS_TRUE, Bank, Guard, Operand, Register
+from oneread.sass.decode.tiles import tile_widths
 
 
 class Effects(NamedTuple):
@@ -35,6 +36,8 @@ _TWO_PREDICATES: Final = frozenset(
 #: Opcodes with one result and predicates among what they read right behind it.
 _ONE_RESULT: Final = frozenset({"BREAK", "BSSY", "FCHK"})
 _FP64: Final = frozenset({"DADD", "DFMA", "DMNMX", "DMUL", "DSETP"})
+#: Opcodes whose 64 bits are named half by half.
+_SHIFTS: Final = frozenset({"SHF", "USHF"})
 _CONVERSIONS: Final = frozenset({"F2F", "F2I", "FRND", "I2F"})
 _MEMORY: Final = re.compile(r"(LD|ST|ATOM|RED|SULD|SUST|SUATOM|SURED|UREDG|USTG)\w*")
 #: Opcodes whose addresses are of 64 bits even where the notation does not say so.
@@ -139,6 +142,7 @@ class _Widths:
         )
         self.data = data_width(opcode, modifiers)
         self.result, self.source = _value_widths(opcode, modifiers)
+        self.tiles = tile_widths(opcode, modifiers)
 
     def of(
         self, place: int, operand: Operand, nth: int, bank: Bank, suffixes: Sequence[str]
@@ -156,9 +160,11 @@ class _Widths:
             return 2 if operand.text.lstrip("-|").startswith("cx[") else 1
         if self.is_memory:
             return self.data
+        if self.tiles and place < len(self.tiles):
+            return self.tiles[place]
         if place < self.outputs:
             return self.result
-        if "WIDE" in self.modifiers:
+        if "WIDE" in self.modifiers or (self.opcode == "IMAD" and "HI" in self.modifiers):
             return 2 if place == self.last_register and place > self.outputs + 1 else 1
         return self.source
 
@@ -176,8 +182,8 @@ def data_width(opcode: str, modifiers: Sequence[str]) -> int:
     if opcode in ("LDSM", "STSM"):
         return next((int(one) for one in modifiers if one in ("2", "4")), 1)
     for modifier in modifiers:
-        if modifier in ("64", "128", "256"):
-            return 2 if modifier == "64" else 4
+        if modifier in ("64", "F64", "128", "256"):
+            return 2 if modifier.endswith("64") else 4
         if opcode in ("LDTM", "STTM") and re.fullmatch(r"x\d+", modifier):
             return int(modifier[1:])
     return 1
@@ -187,7 +193,8 @@ def _value_widths(opcode: str, modifiers: Sequence[str]) -> tuple[int, int]:
     """Return the registers of a result and of a source outside of memory."""
     if opcode in _CONVERSIONS:
         return _conversion(opcode, modifiers)
-    if opcode in _FP64 or "64" in modifiers or opcode == "LEPC":
+    is_wide = any(one in ("64", "S64", "U64") for one in modifiers) and opcode not in _SHIFTS
+    if opcode in _FP64 or is_wide or opcode == "LEPC":
         return 2, 2
     if "WIDE" in modifiers or (opcode == "CS2R" and "32" not in modifiers):
         return 2, 1

@@ -12,6 +12,7 @@ from typing import Final
 from oneread.sass.decode.instruction import Guard, Instruction, Program
 
 _BRANCHES: Final = frozenset({"BRA", "JMP", "BRX", "BRXU", "JMX", "JMXU"})
+_TABLES: Final = frozenset({"BRX", "BRXU", "JMX", "JMXU"})
 _ENDS: Final = frozenset({"EXIT", "RET", "KILL"})
 #: Branches that are taken only if the lanes of a warp disagree.
 _IF_DIVERGED: Final = ("DIV", "CONV")
@@ -141,6 +142,7 @@ class _Builder:
     def build(self) -> Graph:
         edges = [edge for number in range(len(self.spans)) for edge in self.ways(number)]
         entries = self.entries()
+        edges += self.tables(edges, entries)
         order = _reverse_postorder(entries, edges)
         reached = set(order)
         edges = [edge for edge in edges if edge.source in reached]
@@ -186,6 +188,21 @@ class _Builder:
                     yield Edge(number, target, condition, is_rare)
         if number + 1 < len(self.spans) and (not leaves or _is_conditional(last)):
             yield Edge(number, number + 1, condition.opposite if condition else None)
+
+    def tables(self, edges: Sequence[Edge], entries: Sequence[int]) -> Iterator[Edge]:
+        """Yield ways of jumps by a table that the text does not show.
+
+        They may lead to every block that nothing else leads to, padding apart.
+        """
+        led_to = {edge.target for edge in edges}.union(entries)
+        orphans = [number for number in range(len(self.spans)) if number not in led_to]
+        for number, (_, stop) in enumerate(self.spans):
+            last = self.program.instructions[stop - 1]
+            if last.opcode in _TABLES and not last.targets:
+                for orphan in orphans:
+                    first = self.program.instructions[self.spans[orphan][0]]
+                    if first.opcode != "NOP" and first.address not in first.targets:
+                        yield Edge(number, orphan)
 
     def called(self, number: int) -> Iterator[Edge]:
         """Yield the way from a block to a function of the source that it calls."""

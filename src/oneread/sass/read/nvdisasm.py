@@ -27,8 +27,8 @@ _PLACES: Final = (
 )
 _TOOLKIT: Final = "/usr/local/cuda/bin/nvdisasm"
 _INSTALL: Final = "install it with: pip install nvidia-cuda-nvdisasm"
-#: What is printed: code only, no analysis of its own, lines with calls, encodings.
-_OPTIONS: Final = ("-c", "-ndf", "-gi", "-hex")
+#: What is printed: code only, lines with calls, encodings.
+_OPTIONS: Final = ("-c", "-gi", "-hex")
 _SECONDS: Final = 120
 
 

@@ -14,7 +14,8 @@ from oneread.sass.analysis import Analysis
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.facts.accesses import parameter_base
 from oneread.sass.facts.accumulators import Accumulator
-from oneread.sass.facts.loops import Work
+from oneread.sass.facts.loops import Work, count_elements
+from oneread.sass.facts.throughput import cost
 from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
 from oneread.source.host import find_kernels
@@ -226,10 +227,26 @@ class _Story:
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
 
     def limits(self) -> Iterator[Statement]:
+        if not self.analysis.works:
+            yield from self._straight()
         for work in self.analysis.works:
             yield from self._work(work)
 
     # ---- gaps
+
+    def _straight(self) -> Iterator[Statement]:
+        """Tell what a kernel without loops costs."""
+        elements = count_elements(self.analysis.accesses)
+        lines = self.analysis.warm
+        price = cost(lines, max(elements, 1), self.analysis.program.target)
+        pipes = ", ".join(f"{name} {count}" for name, count in price.pipes.items())
+        gaps: dict[str, str | int] = {
+            "instructions": price.instructions,
+            "elements": elements,
+            "pipes": pipes,
+        }
+        ends = (lines[0], lines[-1]) if lines else ()
+        yield Statement("straight" if elements else "straight-none", gaps, ends)
 
     def _work(self, work: Work) -> Iterator[Statement]:
         price = work.cost
