@@ -4,6 +4,7 @@ Returns lines and prints nothing.
 """
 
 import textwrap
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,12 @@ def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterato
     from oneread.sass.story.words import catalogue, citation, sentence
     from oneread.source.host import in_one_line
 
-    headings = catalogue(language)["headings"]
+    words = catalogue(language)
     if code.skipped:
         yield in_one_line(code.skipped)
     for number, section in enumerate(sections, 1):
         yield ""
-        yield styled(f"{number}. {headings[section.id]}", "bold")
+        yield styled(f"{number}. {words['headings'][section.id]}", "bold")
         for statement in section.statements:
             yield from textwrap.wrap(sentence(statement, language), _WIDTH)
             if cited := citation(statement.cites, language):
@@ -34,3 +35,15 @@ def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterato
             for one in statement.quotes:
                 place = f"line {one.line.line}" if one.line else ""
                 yield f"    {one.address:#06x}  {one.text:<56} {place}".rstrip()
+        if section.table:
+            names = tuple(words["columns"][name] for name in section.table.columns)
+            rows = (names, *section.table.rows)
+            widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
+            for row in rows:
+                cells = zip(row, widths, strict=True)
+                yield "    " + "  ".join(" " * (width - _cells(c)) + c for c, width in cells)
+
+
+def _cells(text: str) -> int:
+    """Return the cells of a terminal that a text takes."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

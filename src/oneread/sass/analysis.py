@@ -19,7 +19,7 @@ from oneread.sass.facts.constants import Constants
 from oneread.sass.facts.divisions import Division, divisions
 from oneread.sass.facts.exponentials import Exponential, exponentials
 from oneread.sass.facts.guards import Exit, exits
-from oneread.sass.facts.loops import Ladder, Work, ladders, works
+from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
 from oneread.sass.flow.graph import Graph, build_graph
 from oneread.sass.flow.reaching import Reaching, reach
@@ -100,12 +100,16 @@ class Analysis:
     @cached_property
     def works(self) -> tuple[Work, ...]:
         """Return the loops as work."""
-        return tuple(works(self.graph, self.accesses))
+        return tuple(works(self.graph, self._over_elements))
 
     @cached_property
     def ladders(self) -> tuple[Ladder, ...]:
         """Return how the loops of the source were unrolled."""
-        return tuple(ladders(self.graph, self.accesses))
+        return tuple(ladders(self.graph, self._over_elements))
+
+    @cached_property
+    def _over_elements(self) -> tuple[Access, ...]:
+        return tuple(over_elements(self.graph, self.words, self.accesses))
 
     @cached_property
     def _by_step(self) -> Mapping[int, Choice]:
@@ -125,5 +129,8 @@ def analyse(program: Program) -> Analysis:
     Analysis
         The facts.
     """
-    graph, words = with_words(build_graph(program))
-    return Analysis(graph.program, graph, words, reach(graph))
+    plain = build_graph(program)
+    reaching = reach(plain)
+    graph, words = with_words(plain, reaching)
+    # Without words of shared memory there is nothing more to follow.
+    return Analysis(graph.program, graph, words, reach(graph) if words.addresses else reaching)

@@ -118,6 +118,7 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "ladders": [
             {
                 "line": one.line,
+                "space": one.space,
                 "is_store": one.is_store,
                 "parameter": one.parameter,
                 "rungs": [

@@ -5,7 +5,7 @@ Each starts at a `MUFU.RCP`. Knows no loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -59,13 +59,12 @@ def divisions(
     looked = list(instructions)
     constants = Constants(program, reaching)
     users = reaching.users()
-    checks = [one for one in looked if one.opcode == "FCHK"]
+    reciprocals = [one for one in looked if one.opcode == "MUFU" and one.has("RCP")]
+    checks = _checks(reciprocals, [one for one in looked if one.opcode == "FCHK"], reaching)
     found = []
-    for one in looked:
-        if one.opcode != "MUFU" or not one.has("RCP"):
-            continue
+    for one in reciprocals:
         using = [program.instructions[index] for index in sorted(users.get(one.index, ()))]
-        own = tuple(check for check in checks if _same_divisor(one, check, reaching))
+        own = checks.get(one.index, ())
         corrected = any(_is_correction(user, constants) for user in using)
         form: DivisionForm = "fast"
         feeding = [program.instructions[index] for index in reaching.feeding(one)]
@@ -79,6 +78,22 @@ def divisions(
             form = "guarded"
         products = tuple(user for user in using if user.opcode in ("FMUL", "FFMA"))
         found.append(Division(form, one, own if form == "division" else (), products))
+    return found
+
+
+def _checks(
+    reciprocals: Sequence[Instruction], checks: Iterable[Instruction], reaching: Reaching
+) -> dict[int, tuple[Instruction, ...]]:
+    """Return the checks of each reciprocal: those of its divisor that no other is nearer to."""
+    found: dict[int, tuple[Instruction, ...]] = {}
+    for check in checks:
+        same = [one for one in reciprocals if _same_divisor(one, check, reaching)]
+        if same:
+            # The check stands behind the reciprocal, unless the compiler swapped the two.
+            nearest = min(
+                same, key=lambda one: (one.index > check.index, abs(one.index - check.index))
+            )
+            found[nearest.index] = (*found.get(nearest.index, ()), check)
     return found
 
 

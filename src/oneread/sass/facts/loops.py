@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oneread.sass.decode.instruction import Instruction
-from oneread.sass.facts.accesses import Access
+from oneread.sass.facts.accesses import Access, Space
 from oneread.sass.facts.throughput import Cost, cost
 from oneread.sass.flow.graph import Graph, Loop
+from oneread.sass.flow.words import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,57 @@ class Ladder:
     """
 
     line: int | None
+    space: Space
     is_store: bool
     parameter: int | None
     rungs: tuple[Rung, ...]
+
+
+def over_elements(graph: Graph, words: Words, accesses: Sequence[Access]) -> list[Access]:
+    """Return the accesses that go over elements of a buffer.
+
+    Parameters
+    ----------
+    graph : Graph
+        The kernel.
+    words : Words
+        The words of shared memory.
+    accesses : sequence of Access
+        Its loads and stores.
+
+    Returns
+    -------
+    list of Access
+        All of global memory, and loads of shared memory that find another word in each trip of a
+        loop without barriers, with others of the same line of the source.
+    """
+    moving = [one for one in accesses if _moves(graph, words, one)]
+    lines = {_line(one) for one in moving} - {None}
+    return [
+        one
+        for one in accesses
+        if one.space == "global" or one in moving or (_is_load(one) and _line(one) in lines)
+    ]
+
+
+def _is_load(one: Access) -> bool:
+    return one.space == "shared" and not one.is_store
+
+
+def _moves(graph: Graph, words: Words, one: Access) -> bool:
+    """Say whether a load of shared memory finds another word in each trip of its loop."""
+    block = graph.block_of(one.instruction.index)
+    loop = graph.loop_of(block.number) if block else None
+    if loop is None or not _is_load(one):
+        return False
+    if any(other.opcode == "BAR" for other in graph.instructions(graph.own_blocks(loop))):
+        return False
+    found = [word for word in one.instruction.reads if word.bank == "S"]
+    return bool(found) and words.varies(found[0], graph, loop)
+
+
+def _line(one: Access) -> int | None:
+    return one.instruction.line.outermost.line if one.instruction.line else None
 
 
 def works(graph: Graph, accesses: Sequence[Access]) -> list[Work]:
@@ -63,7 +112,7 @@ def works(graph: Graph, accesses: Sequence[Access]) -> list[Work]:
     graph : Graph
         The kernel.
     accesses : sequence of Access
-        Its loads and stores.
+        Its loads and stores over elements.
 
     Returns
     -------
@@ -83,11 +132,16 @@ def works(graph: Graph, accesses: Sequence[Access]) -> list[Work]:
 
 
 def count_elements(accesses: Iterable[Access]) -> int:
-    """Return how many elements accesses are for: the most of one pointer, loads before stores."""
-    for is_store in (False, True):
+    """Return how many elements accesses are for.
+
+    The most of one pointer: of loads of global memory or, where there are none, of stores or of
+    loads of shared memory.
+    """
+    given = list(accesses)
+    for space, is_store in (("global", False), ("global", True), ("shared", False)):
         counts: dict[int | None, int] = defaultdict(int)
-        for one in accesses:
-            if one.space == "global" and one.is_store == is_store:
+        for one in given:
+            if (one.space, one.is_store) == (space, is_store):
                 counts[one.parameter] += one.lane_bytes // one.element_bytes
         if counts:
             return max(counts.values())
@@ -110,23 +164,22 @@ def ladders(graph: Graph, accesses: Sequence[Access]) -> list[Ladder]:
         One for each line of the source that loads or, where it loads nothing, stores in a loop.
     """
     home = _homes(graph)
-    groups: dict[tuple[int | None, bool, int | None], dict[int, list[Access]]] = {}
+    groups: dict[tuple[int | None, Space, bool, int | None], dict[int, list[Access]]] = {}
     for one in accesses:
         place = home.get(one.instruction.index)
-        if one.space != "global" or place is None:
+        if place is None:
             continue
-        line = one.instruction.line.outermost.line if one.instruction.line else None
-        key = line, one.is_store, one.parameter
+        key = _line(one), one.space, one.is_store, one.parameter
         groups.setdefault(key, {}).setdefault(place, []).append(one)
     loops = {loop.head: loop for loop in graph.loops}
     found = []
-    for (line, is_store, parameter), places in groups.items():
+    for (line, space, is_store, parameter), places in groups.items():
         rungs = tuple(
             Rung(count_elements(places[place]), loops.get(place), tuple(places[place]))
             for place in sorted(places, key=lambda at: places[at][0].instruction.index)
         )
         if any(rung.loop for rung in rungs):
-            found.append(Ladder(line, is_store, parameter, rungs))
+            found.append(Ladder(line, space, is_store, parameter, rungs))
     return _without_echoes(found)
 
 
@@ -156,10 +209,12 @@ def _homes(graph: Graph) -> Mapping[int, int]:
 
 
 def _without_echoes(found: Sequence[Ladder]) -> list[Ladder]:
-    """Leave out the stores of loops that a ladder of loads already shows."""
-    shown = {rung.loop.head for one in found if not one.is_store for rung in one.rungs if rung.loop}
-    return [
-        one
-        for one in found
-        if not one.is_store or not any(rung.loop and rung.loop.head in shown for rung in one.rungs)
-    ]
+    """Leave out what a ladder already shows: stores where there are loads, shared where global."""
+    kept: list[Ladder] = []
+    shown: set[int] = set()
+    for one in sorted(found, key=lambda one: (one.space == "shared", one.is_store)):
+        heads = {rung.loop.head for rung in one.rungs if rung.loop}
+        if (one.space == "global" and not one.is_store) or not heads & shown:
+            kept.append(one)
+        shown |= heads
+    return sorted(kept, key=lambda one: one.rungs[0].start)

@@ -16,7 +16,7 @@ from oneread.sass.decode.effects import data_width
 from oneread.sass.decode.instruction import Instruction, Register
 from oneread.sass.flow.forms import Form, Forms
 from oneread.sass.flow.graph import Graph, Loop
-from oneread.sass.flow.reaching import reach
+from oneread.sass.flow.reaching import Reaching
 
 _WORD_BYTES: Final = 4
 #: An index that is multiplied, as in ``[R4.X4]``.
@@ -44,13 +44,15 @@ class Words:
         return any(one.index in varying for one in graph.instructions(loop.blocks))
 
 
-def with_words(graph: Graph) -> tuple[Graph, Words]:
+def with_words(graph: Graph, reaching: Reaching) -> tuple[Graph, Words]:
     """Make the words of shared memory visible to data flow.
 
     Parameters
     ----------
     graph : Graph
         The kernel.
+    reaching : Reaching
+        Where values come from.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def with_words(graph: Graph) -> tuple[Graph, Words]:
     Words
         What they are.
     """
-    forms = Forms(graph, reach(graph))
+    forms = Forms(graph, reaching)
     numbers: dict[tuple[object, int], Register] = {}
     addresses: dict[Register, Form] = {}
     lanes: dict[tuple[int, Register], frozenset[Register]] = {}

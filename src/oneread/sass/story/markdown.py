@@ -43,17 +43,21 @@ def quoted(instructions: Sequence[Instruction]) -> Iterator[str]:
 
 
 def _lines(code: Code, kernel: str, sections: Sequence[Section], language: str) -> Iterator[str]:
-    headings = catalogue(language)["headings"]
+    words = catalogue(language)
     yield f"# {kernel}"
     for number, section in enumerate(sections, 1):
         yield ""
-        yield f"## {number}. {headings[section.id]}"
+        yield f"## {number}. {words['headings'][section.id]}"
         for statement in section.statements:
             cited = citation(statement.cites, language)
             yield ""
             yield sentence(statement, language) + (f" [{cited}]" if cited else "")
             if statement.quotes:
                 yield from ("", "```sass", *quoted(statement.quotes), "```")
+        if section.table:
+            names = [words["columns"][name] for name in section.table.columns]
+            rows = [names, ["---"] * len(names), *section.table.rows]
+            yield from ("", *(f"| {' | '.join(row)} |" for row in rows))
         if section.id == "source":
             yield from _source(code, kernel)
 

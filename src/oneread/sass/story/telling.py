@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from oneread.sass.analysis import Analysis
 from oneread.sass.decode.instruction import Instruction
+from oneread.sass.decode.opcodes import Pipe
 from oneread.sass.facts.accesses import parameter_base
 from oneread.sass.facts.accumulators import Accumulator
 from oneread.sass.facts.loops import Work, count_elements
+from oneread.sass.facts.reductions import Reduction
 from oneread.sass.facts.throughput import cost
 from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
@@ -27,26 +29,43 @@ _SPECIAL: Final = {
 }  # fmt: skip
 
 
+Gap: TypeAlias = str | int | tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A sentence: its id, what fills its gaps, the instructions it is about.
 
-    ``quotes`` are those that are shown in full; a sentence without instructions is about what is
-    not there.
+    A gap of several words is a list of loops. ``quotes`` are the instructions that are shown in
+    full; a sentence without instructions is about what is not there.
     """
 
     id: str
-    gaps: Mapping[str, str | int] = field(default_factory=dict)
+    gaps: Mapping[str, Gap] = field(default_factory=dict)
     cites: tuple[Instruction, ...] = ()
     quotes: tuple[Instruction, ...] = ()
 
 
+#: Pipes that the table has columns for; what is in no other is in neither.
+_PIPES: Final[tuple[Pipe, ...]] = ("fma", "alu", "mufu", "lsu", "uniform", "control")
+_FUSED: Final = ("FFMA", "DFMA", "HFMA2")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: ids of its columns, and rows of words."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the story."""
+    """A section of the story; a table stands behind its sentences."""
 
     id: str
     statements: tuple[Statement, ...]
+    table: Table | None = None
 
 
 def tell(code: Code, analysis: Analysis) -> list[Section]:
@@ -77,7 +96,10 @@ def tell(code: Code, analysis: Analysis) -> list[Section]:
         "normalisation": story.normalisation,
         "limits": story.limits,
     }
-    return [Section(name, tuple(told())) for name, told in sections.items()]
+    return [
+        Section(name, tuple(told()), story.costs() if name == "limits" else None)
+        for name, told in sections.items()
+    ]
 
 
 class _Story:
@@ -124,22 +146,18 @@ class _Story:
             yield Statement("guard" if what else "guard-unclear", {"what": what}, lines, lines)
 
     def accumulators(self) -> Iterator[Statement]:
-        found = self.analysis.accumulators
-        if not found:
+        groups: dict[tuple[str, str, str], list[Accumulator]] = {}
+        for one in self.analysis.accumulators:
+            initial = one.initial.text if one.initial else ""
+            groups.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+        if not groups:
             yield Statement("accumulators-none")
-        for one in found:
-            gaps: dict[str, str | int] = {
-                "loop": self._loop(one.loop),
-                "where": self._carriers(one),
-            }
-            kind = "rescaled-sum" if one.kind == "sum" and one.rescales else one.kind
-            place = "shared" if one.is_shared else "register"
-            if one.initial is None:
-                yield Statement(f"{kind}-{place}", gaps, one.updates)
-            else:
-                first = one.initial.instruction
-                gaps["initial"] = one.initial.text
-                yield Statement(f"{kind}-{place}-from", gaps, (first, *one.updates), (first,))
+        for (kind, where, initial), same in groups.items():
+            loops = tuple(self._loop(one.loop) for one in same)
+            gaps: dict[str, Gap] = {"loop": loops, "where": where, "initial": initial}
+            first = tuple(one.initial.instruction for one in same if one.initial)
+            lines = (*dict.fromkeys(first), *(step for one in same for step in one.updates))
+            yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
 
     def maximum(self) -> Iterator[Statement]:
         found = [one for one in self.analysis.choices if one.extreme == "max"]
@@ -147,7 +165,7 @@ class _Story:
             yield Statement("maximum-none")
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
-            gaps: dict[str, str | int] = {"count": len(same), "form": form}
+            gaps: dict[str, Gap] = {"count": len(same), "form": form}
             lines = tuple(one.steps[-1] for one in same)
             yield Statement("maximum", gaps, lines, same[0].steps)
             if "+" in form:
@@ -166,12 +184,16 @@ class _Story:
         found = [one for one in self.analysis.accumulators if one.kind == "sum"]
         if not found:
             yield Statement("sum-none")
-        for one in found:
-            gaps: dict[str, str | int] = {"loop": self._loop(one.loop), "count": one.length}
-            fused = [step for step in one.rescales if step.opcode.startswith(("FFMA", "DFMA"))]
-            form = "plain" if not one.rescales else "fused" if fused else "scaled"
-            lines = tuple(sorted({*one.updates, *one.rescales}, key=lambda step: step.index))
-            yield Statement(f"sum-{form}", gaps, lines, tuple(fused or lines)[:1])
+        for form in dict.fromkeys(map(_form, found)):
+            same = [one for one in found if _form(one) == form]
+            steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
+            lines = tuple(steps[index] for index in sorted(steps))
+            fused = tuple(one for one in lines if one.opcode.startswith(_FUSED))
+            gaps: dict[str, Gap] = {
+                "loop": tuple(self._loop(one.loop) for one in same),
+                "count": ", ".join(str(one.length) for one in same),
+            }
+            yield Statement(f"sum-{form}", gaps, lines, (fused or lines)[:3])
 
     def shared(self) -> Iterator[Statement]:
         lines = [one.instruction for one in self.analysis.accesses if one.space == "shared"]
@@ -180,15 +202,22 @@ class _Story:
             yield Statement("shared-none")
         else:
             loads = sum(one.opcode == "LDS" for one in lines)
-            gaps = {"stores": len(lines) - loads, "loads": loads, "barriers": len(barriers)}
-            yield Statement("shared", gaps, (*lines, *barriers))
+            counts = {"stores": len(lines) - loads, "loads": loads, "barriers": len(barriers)}
+            yield Statement("shared", counts, (*lines, *barriers))
+        groups: dict[tuple[object, ...], list[Reduction]] = {}
         for one in self.analysis.reductions:
-            what = ", ".join(one.operations)
-            steps = ", ".join(map(str, one.distances))
-            kind = f"reduction-{one.form}" + (
-                "" if one.distances or one.form == "redux" else "-loop"
-            )
-            yield Statement(kind, {"what": what, "steps": steps}, one.moves, one.moves[:1])
+            groups.setdefault((one.form, one.operations, one.distances), []).append(one)
+        for same in groups.values():
+            first = same[0]
+            kind = f"reduction-{first.form}"
+            kind += "" if first.distances or first.form == "redux" else "-loop"
+            gaps: dict[str, Gap] = {
+                "what": ", ".join(first.operations),
+                "steps": ", ".join(map(str, first.distances)),
+                "count": len(same),
+            }
+            moves = tuple(move for one in same for move in one.moves)
+            yield Statement(kind, gaps, moves, first.moves[:1])
         local = tuple(one.instruction for one in self.analysis.accesses if one.space == "local")
         if local:
             yield Statement("local", {"count": len(local)}, local)
@@ -200,7 +229,7 @@ class _Story:
             rungs = ", ".join(f"{rung.elements}{' (L)' if rung.loop else ''}" for rung in one.rungs)
             lines = tuple(access.instruction for rung in one.rungs for access in rung.accesses)
             widest = max(one.rungs, key=lambda rung: rung.elements)
-            gaps: dict[str, str | int] = {
+            gaps: dict[str, Gap] = {
                 "line": one.line or 0,
                 "rungs": rungs,
                 "what": self._parameter(one.parameter),
@@ -223,14 +252,42 @@ class _Story:
                 f"division-{form}", {"count": len(same), "checks": checks}, lines, quotes
             )
             repeated = tuple(one for one in lines if self._loop_of(one))
-            if repeated:
+            if repeated and form != "integer":
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
 
     def limits(self) -> Iterator[Statement]:
         if not self.analysis.works:
             yield from self._straight()
+            return
+        heads = [work.instructions[0] for work in self.analysis.works]
+        yield Statement("limits", {}, tuple(heads))
+        widest = {
+            max((rung for rung in one.rungs if rung.loop), key=lambda rung: rung.elements).loop
+            for one in self.analysis.ladders
+        }
         for work in self.analysis.works:
-            yield from self._work(work)
+            if work.loop in widest:
+                yield from self._work(work)
+
+    def costs(self) -> Table | None:
+        """Return what each loop costs, as a table."""
+        rows = []
+        for work in self.analysis.works:
+            price = work.cost
+            pipes = [f"{price.pipes.get(name, 0) / price.elements:.2f}" for name in _PIPES]
+            stalls = price.stall_cycles
+            rows.append(
+                (
+                    self._loop(work.loop),
+                    str(work.elements or "-"),
+                    f"{price.instructions / price.elements:.1f}",
+                    *pipes,
+                    f"{price.ceilings[price.limit]:.2f} {price.limit}" if price.ceilings else "-",
+                    "-" if stalls is None else f"{stalls / price.elements:.1f}",
+                )
+            )
+        columns = ("loop", "elements", "instructions", *_PIPES, "ceiling", "alone")
+        return Table(columns, tuple(rows)) if rows else None
 
     # ---- gaps
 
@@ -240,7 +297,7 @@ class _Story:
         lines = self.analysis.warm
         price = cost(lines, max(elements, 1), self.analysis.program.target)
         pipes = ", ".join(f"{name} {count}" for name, count in price.pipes.items())
-        gaps: dict[str, str | int] = {
+        gaps: dict[str, Gap] = {
             "instructions": price.instructions,
             "elements": elements,
             "pipes": pipes,
@@ -250,23 +307,18 @@ class _Story:
 
     def _work(self, work: Work) -> Iterator[Statement]:
         price = work.cost
-        if not price.ceilings:
-            return
-        gaps: dict[str, str | int] = {
-            "loop": self._loop(work.loop),
+        gaps: dict[str, Gap] = {
+            "at": self._loop(work.loop),
             "instructions": f"{price.instructions / price.elements:.1f}",
             "elements": work.elements,
             "limit": price.limit,
             "ceiling": f"{price.ceilings[price.limit]:.2f}",
-            "pipes": ", ".join(
-                f"{name} {count / price.elements:.2f}" for name, count in price.pipes.items()
-            ),
         }
         ends = (work.instructions[0], work.instructions[-1])
-        yield Statement("cost" if work.elements else "cost-trip", gaps, ends)
+        yield Statement("cost", gaps, ends)
         if price.stall_cycles is not None:
             gaps["cycles"] = f"{price.stall_cycles / price.elements:.1f}"
-            yield Statement("alone" if work.elements else "alone-trip", gaps, ends)
+            yield Statement("alone", gaps, ends)
 
     def _loop(self, loop: Loop) -> str:
         return f"{self.instructions[self.analysis.graph.blocks[loop.head].start].address:#06x}"
@@ -307,6 +359,19 @@ class _Story:
                     at += size
                 return found
         return {}
+
+
+def _name(one: Accumulator) -> str:
+    """Return the id of the sentence about an accumulator."""
+    kind = "rescaled-sum" if one.kind == "sum" and one.rescales else one.kind
+    return f"{kind}-shared" if one.is_shared else f"{kind}-register"
+
+
+def _form(one: Accumulator) -> str:
+    """Return how a sum is added to: ``plain``, ``fused`` with the rescaling, ``scaled`` before."""
+    if not one.rescales:
+        return "plain"
+    return "fused" if any(step.opcode in _FUSED for step in one.rescales) else "scaled"
 
 
 def _size(type_: str, *, is_pointer: bool) -> int | None:

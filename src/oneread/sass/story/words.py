@@ -40,7 +40,15 @@ def catalogue(language: str) -> Mapping[str, Mapping[str, str]]:
 
 def sentence(statement: Statement, language: str) -> str:
     """Return a statement in words, its gaps filled."""
-    return catalogue(language)["sentences"][statement.id].format(**statement.gaps)
+    words = catalogue(language)
+    gaps: dict[str, str | int] = {}
+    for name, value in statement.gaps.items():
+        if isinstance(value, tuple):
+            part = words["parts"]["loop" if len(value) == 1 else "loops"]
+            gaps[name] = part.format(names=", ".join(value))
+        else:
+            gaps[name] = value
+    return words["sentences"][statement.id].format(**gaps)
 
 
 def citation(instructions: Iterable[Instruction], language: str) -> str:
