@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oneread.sass.analysis import Analysis, analyse
+    from oneread.sass.asserting import SassAssertion, assert_sass
     from oneread.sass.decode.instruction import Instruction, Program
     from oneread.sass.errors import MachineCodeError
     from oneread.sass.read.opening import Build, Code, compile_source, open_code, read_code
 
 _HOMES = {
     "analysis": ("Analysis", "analyse"),
+    "asserting": ("SassAssertion", "assert_sass"),
     "decode.instruction": ("Instruction", "Program"),
     "errors": ("MachineCodeError",),
     "read.opening": ("Build", "Code", "compile_source", "open_code", "read_code"),
@@ -30,7 +32,9 @@ __all__ = [
     "Instruction",
     "MachineCodeError",
     "Program",
+    "SassAssertion",
     "analyse",
+    "assert_sass",
     "compile_source",
     "open_code",
     "read_code",

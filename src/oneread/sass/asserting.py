@@ -129,7 +129,7 @@ class SassAssertion:
 
     def max_op(self, form: str) -> SassAssertion:
         """Assert that there are maxima and all are of a form: FMNMX, FSETP+FSEL, ..."""
-        found = [one for one in self.analysis.choices if one.extreme == "max"]
+        found = [one for one in self.analysis.choices if one.extreme == "max" and one.is_float]
         self._require(bool(found), "there is no maximum", ())
         other = [one for one in found if one.form != form]
         kinds = ", ".join(sorted({one.form for one in other}))

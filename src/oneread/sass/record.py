@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from oneread.sass.analysis import Analysis
-from oneread.sass.decode.instruction import Instruction, SourceLine
+from oneread.sass.decode.instruction import Instruction, Register, SourceLine
 from oneread.sass.decode.opcodes import pipe
-from oneread.sass.facts.accumulators import Accumulator
+from oneread.sass.facts.initials import Initial
 from oneread.sass.facts.loops import Work
+from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
 
 #: Version of the layout. A field that is added does not change it.
@@ -66,73 +68,34 @@ def dumps(records: Iterable[dict[str, Any]]) -> str:
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
     return {
-        "exits": [
-            {
-                "at": one.instruction.address,
-                "steps": _addresses(one.steps),
-                "special": list(one.special),
-                "parameters": list(one.parameters),
-            }
-            for one in analysis.exits
+        "exits": _plain(analysis.exits),
+        "accumulators": [
+            {**_plain(one), "is_shared": one.is_shared} for one in analysis.accumulators
         ],
-        "accumulators": [_accumulator(one) for one in analysis.accumulators],
-        "maxima": [
-            {"extreme": one.extreme, "form": one.form, "steps": _addresses(one.steps)}
-            for one in analysis.choices
-        ],
-        "exponentials": [
-            {"form": one.form, "at": one.power.address, "parts": _addresses(one.parts)}
-            for one in analysis.exponentials
-        ],
-        "divisions": [
-            {
-                "form": one.form,
-                "at": one.reciprocal.address,
-                "checks": _addresses(one.checks),
-                "products": _addresses(one.products),
-            }
-            for one in analysis.divisions
-        ],
-        "reductions": [
-            {
-                "form": one.form,
-                "operations": list(one.operations),
-                "distances": list(one.distances),
-                "moves": _addresses(one.moves),
-                "loop": one.loop.number if one.loop else None,
-            }
-            for one in analysis.reductions
-        ],
-        "accesses": [
-            {
-                "at": one.instruction.address,
-                "space": one.space,
-                "is_store": one.is_store,
-                "lane_bytes": one.lane_bytes,
-                "element_bytes": one.element_bytes,
-                "parameter": one.parameter,
-                "is_read_only": one.is_read_only,
-            }
-            for one in analysis.accesses
-        ],
-        "ladders": [
-            {
-                "line": one.line,
-                "space": one.space,
-                "is_store": one.is_store,
-                "parameter": one.parameter,
-                "rungs": [
-                    {
-                        "elements": rung.elements,
-                        "loop": rung.loop.number if rung.loop else None,
-                        "accesses": [access.instruction.address for access in rung.accesses],
-                    }
-                    for rung in one.rungs
-                ],
-            }
-            for one in analysis.ladders
-        ],
+        "choices": _plain(analysis.choices),
+        "exponentials": _plain(analysis.exponentials),
+        "divisions": _plain(analysis.divisions),
+        "reductions": _plain(analysis.reductions),
+        "accesses": _plain(analysis.accesses),
+        "ladders": _plain(analysis.ladders),
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return a fact as plain values: instructions are addresses, loops numbers."""
+    if isinstance(value, Instruction):
+        return value.address
+    if isinstance(value, Loop):
+        return value.number
+    if isinstance(value, Register):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Initial):
+        return {"instruction": value.instruction.address, "value": value.text}
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
 
 
 def _instruction(one: Instruction) -> dict[str, Any]:
@@ -173,22 +136,6 @@ def _loop(analysis: Analysis, work: Work) -> dict[str, Any]:
         "ceilings": price.ceilings,
         "limit": price.limit if price.ceilings else None,
         "stall_cycles": price.stall_cycles,
-    }
-
-
-def _accumulator(one: Accumulator) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "loop": one.loop.number,
-        "carriers": [str(register) for register in one.carriers],
-        "is_shared": one.is_shared,
-        "updates": _addresses(one.updates),
-        "rescales": _addresses(one.rescales),
-        "length": one.length,
-        "initial": {"at": one.initial.instruction.address, "value": one.initial.text}
-        if one.initial
-        else None,
-        "crosses_lanes": one.crosses_lanes,
     }
 
 

@@ -44,6 +44,11 @@ class Choice:
     def index(self) -> int:
         return self.steps[-1].index
 
+    @property
+    def is_float(self) -> bool:
+        """Say whether the values are no integers."""
+        return self.form[0] in "FHD" or self.form.startswith("VH")
+
 
 def choices(graph: Graph, instructions: Iterable[Instruction], reaching: Reaching) -> list[Choice]:
     """Return the places where the larger or the smaller of values is taken.

@@ -160,7 +160,7 @@ class _Story:
             yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
 
     def maximum(self) -> Iterator[Statement]:
-        found = [one for one in self.analysis.choices if one.extreme == "max"]
+        found = [one for one in self.analysis.choices if one.extreme == "max" and one.is_float]
         if not found:
             yield Statement("maximum-none")
         for form in dict.fromkeys(one.form for one in found):
