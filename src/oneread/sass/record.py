@@ -136,6 +136,7 @@ def _loop(analysis: Analysis, work: Work) -> dict[str, Any]:
         "ceilings": price.ceilings,
         "limit": price.limit if price.ceilings else None,
         "stall_cycles": price.stall_cycles,
+        "alone_cycles": work.alone_cycles,
     }
 
 

@@ -66,10 +66,8 @@ def cycles_alone(instructions: Sequence[Instruction], target: int) -> int | None
             if name in known:
                 share = 1 if name in _SHARED else _PARTS
                 free[name] = now + -(-_LANES * share // known[name])
-            for barrier, latency in (
-                (bits.write_barrier, _latency(one)),
-                (bits.read_barrier, _READ),
-            ):
+            set_by = ((bits.write_barrier, _latency(one)), (bits.read_barrier, _READ))
+            for barrier, latency in set_by:
                 if barrier is not None:
                     ready[barrier] = max(ready[barrier], now + latency)
             now += max(bits.stall, 1)

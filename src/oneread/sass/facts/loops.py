@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.facts.accesses import Access, Space
+from oneread.sass.facts.alone import cycles_alone
 from oneread.sass.facts.throughput import Cost, cost
 from oneread.sass.flow.graph import Graph, Loop
 from oneread.sass.flow.words import Words
@@ -21,13 +22,15 @@ class Work:
     """A loop as work, without the loops inside of it and without slow paths.
 
     ``elements`` is how many elements of its buffers a lane is done with in a trip, 0 where that is
-    not known; `cost` is then of one trip.
+    not known; `cost` is then of one trip. ``alone_cycles`` is an estimate of a trip's time for a
+    warp alone on an SM, None without control bits.
     """
 
     loop: Loop
     instructions: tuple[Instruction, ...]
     elements: int
     cost: Cost
+    alone_cycles: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,10 @@ def works(graph: Graph, accesses: Sequence[Access]) -> list[Work]:
         indices = {one.index for one in instructions}
         inside = [one for one in accesses if one.instruction.index in indices]
         elements = count_elements(inside)
-        price = cost(instructions, max(elements, 1), graph.program.target)
-        found.append(Work(loop, instructions, elements, price))
+        target = graph.program.target
+        price = cost(instructions, max(elements, 1), target)
+        alone = cycles_alone(instructions, target)
+        found.append(Work(loop, instructions, elements, price, alone))
     return found
 
 

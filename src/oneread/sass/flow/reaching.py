@@ -91,20 +91,24 @@ class _Region:
         heads = {loop.head} if loop else set()
         self.back = [e for e in graph.edges if e.source in inside and e.target in heads]
         self.ways: dict[int, list[Edge]] = {one: [] for one in self.order}
+        self.after: dict[int, list[int]] = {one: [] for one in self.order}
         for edge in graph.edges:
             if edge.source in inside and edge.target in inside and edge.target not in heads:
                 self.ways[edge.target].append(edge)
+                self.after[edge.source].append(edge.target)
         self.out: dict[int, State] = {}
         self.sources: dict[tuple[int, Register], frozenset[int]] = {}
 
     def run(self) -> Reaching:
-        changed = True
-        while changed:
-            changed = False
+        waiting = set(self.order)
+        while waiting:
             for number in self.order:
-                state = self.through(number, self.entering(number), record=False)
-                if state != self.out.get(number):
-                    self.out[number], changed = state, True
+                if number in waiting:
+                    waiting.discard(number)
+                    state = self.through(number, self.entering(number), record=False)
+                    if state != self.out.get(number):
+                        self.out[number] = state
+                        waiting.update(self.after[number])
         for number in self.order:
             self.through(number, self.entering(number), record=True)
         ends = tuple(_along(edge, self.out[edge.source]) for edge in self.back)
@@ -161,7 +165,8 @@ def _written(before: Definitions, one: Instruction) -> Definitions:
 def _forget(state: State, predicate: Register) -> None:
     """Drop what was known under a predicate that is written anew."""
     for register, definitions in state.items():
-        if any(guard.register == predicate for held in definitions.values() for guard in held):
+        held_by = (guard.register for held in definitions.values() if held for guard in held)
+        if predicate in held_by:
             state[register] = {
                 index: frozenset(guard for guard in held if guard.register != predicate)
                 for index, held in definitions.items()

@@ -275,7 +275,7 @@ class _Story:
         for work in self.analysis.works:
             price = work.cost
             pipes = [f"{price.pipes.get(name, 0) / price.elements:.2f}" for name in _PIPES]
-            stalls = price.stall_cycles
+            times = (price.stall_cycles, work.alone_cycles)
             rows.append(
                 (
                     self._loop(work.loop),
@@ -283,10 +283,10 @@ class _Story:
                     f"{price.instructions / price.elements:.1f}",
                     *pipes,
                     f"{price.ceilings[price.limit]:.2f} {price.limit}" if price.ceilings else "-",
-                    "-" if stalls is None else f"{stalls / price.elements:.1f}",
+                    *("-" if one is None else f"{one / price.elements:.1f}" for one in times),
                 )
             )
-        columns = ("loop", "elements", "instructions", *_PIPES, "ceiling", "alone")
+        columns = ("loop", "elements", "instructions", *_PIPES, "ceiling", "floor", "alone")
         return Table(columns, tuple(rows)) if rows else None
 
     # ---- gaps
@@ -316,8 +316,9 @@ class _Story:
         }
         ends = (work.instructions[0], work.instructions[-1])
         yield Statement("cost", gaps, ends)
-        if price.stall_cycles is not None:
+        if price.stall_cycles is not None and work.alone_cycles is not None:
             gaps["cycles"] = f"{price.stall_cycles / price.elements:.1f}"
+            gaps["estimate"] = f"{work.alone_cycles / price.elements:.0f}"
             yield Statement("alone", gaps, ends)
 
     def _loop(self, loop: Loop) -> str:
