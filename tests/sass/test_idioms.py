@@ -123,6 +123,26 @@ def test_two_butterflies_are_two_reductions(assemble: Assemble) -> None:
     assert [one.operations for one in found] == [("max",), ("sum",)]
 
 
+def test_steps_of_shuffles_may_grow(assemble: Assemble) -> None:
+    steps = "".join(
+        f"SHFL.DOWN P0, R1, R0, {distance:#x}, 0x1f\n@P0 FADD R0, R0, R1\n"
+        for distance in (1, 2, 4, 8, 16)
+    )
+    (one,) = analyse(assemble(f"{steps}STG.E [R20.64], R0\nEXIT")).reductions
+    assert (one.operations, one.distances) == (("sum",), (1, 2, 4, 8, 16))
+
+
+def test_chains_of_shuffles_that_are_interleaved_are_told_apart(assemble: Assemble) -> None:
+    steps = "".join(
+        f"SHFL.BFLY PT, R{2 + lane}, R{lane}, {distance:#x}, 0x1f\n"
+        f"FMNMX R{lane}, R{lane}, R{2 + lane}, !PT\n"
+        for distance in (2, 1)
+        for lane in (0, 1)
+    )
+    found = analyse(assemble(f"{steps}STG.E.64 [R20.64], R0\nEXIT")).reductions
+    assert [one.distances for one in found] == [(2, 1), (2, 1)]
+
+
 def test_shuffle_that_only_moves_is_no_reduction(assemble: Assemble) -> None:
     text = "SHFL.DOWN PT, R1, R0, 0x1, 0x1f\nSTG.E [R20.64], R1\nEXIT"
     assert analyse(assemble(text)).reductions == ()

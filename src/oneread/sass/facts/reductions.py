@@ -21,6 +21,7 @@ ReductionForm: TypeAlias = Literal["shuffle", "tree", "redux"]
 
 _SUMS: Final = frozenset({"DADD", "DFMA", "FADD", "FFMA", "HADD2", "HFMA2", "IADD3"})
 _SCALES: Final = frozenset({"DMUL", "FMUL", "HMUL2"})
+_SELECTS: Final = frozenset({"FSEL", "SEL"})
 _SHIFTS: Final = frozenset({"SHF", "SHR", "USHF", "USHR"})
 _DEPTH: Final = 12
 
@@ -105,7 +106,7 @@ class _Finder:
         """Return the shuffles whose values are combined with the lane's own."""
         found = []
         for one in instructions:
-            if one.opcode != "SHFL" or one.has("IDX"):
+            if one.opcode != "SHFL" or one.has("IDX", "UP"):  # UP is a scan
                 continue
             operations: set[str] = set()
             for user in self.using(one):
@@ -178,7 +179,7 @@ class _Finder:
                     found[definition] = one
                     continue
                 operations |= self.combined(one)
-                passes = one.opcode in _SUMS | _SCALES or one.index in self.choices
+                passes = one.opcode in _SUMS | _SCALES | _SELECTS or one.index in self.choices
                 if passes or is_move(one):
                     waiting += [(definition, source, depth + 1) for source in one.reads]
         return [found[index] for index in sorted(found)], operations
@@ -194,7 +195,7 @@ class _Finder:
 
 
 def _grouped(graph: Graph, form: ReductionForm, steps: Sequence[_Step]) -> list[Reduction]:
-    """Put steps together that halve, and those of several operations that go side by side."""
+    """Put steps together that follow each other, and operations that go side by side."""
     chains: list[list[_Step]] = []
     for step in steps:
         chain = next((one for one in reversed(chains) if _goes_on(one, step)), None)
@@ -219,8 +220,8 @@ def _goes_on(chain: Sequence[_Step], step: _Step) -> bool:
     last = chain[-1]
     if (last.loop, last.operations) != (step.loop, step.operations):
         return False
-    if step.move.opcode == "SHFL" and last.move.index not in step.before:
-        return False
+    if step.move.opcode == "SHFL":
+        return last.move.index in step.before
     # Of an odd number, a little more or less is left than half. The last lane's address is written
     # without the lane, so that no distance can be told.
     return step.distance == 0 or last.distance // 3 <= step.distance <= last.distance
