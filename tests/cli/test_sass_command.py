@@ -68,6 +68,26 @@ def test_note_is_printed_in_korean(tmp_path: Path) -> None:
     assert "exp가 없습니다." in note
 
 
+def test_notes_go_to_a_folder_with_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    explain(str(path), "--md", "--out", str(tmp_path / "notes"))
+    assert sorted(one.name for one in (tmp_path / "notes").iterdir()) == [
+        "first.sm_90.md",
+        "index.md",
+        "second.sm_90.md",
+    ]
+    index = (tmp_path / "notes" / "index.md").read_text()
+    assert "- [first](first.sm_90.md), sm_90" in index
+
+
+def test_two_notes_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    said = error(str(path), str(path), "--md", "--out", str(tmp_path))
+    assert "two kernels would be written to" in said
+
+
 @needs_tools
 def test_kernel_of_the_gallery_is_explained() -> None:
     shown = explain("online_softmax_single_thread", "--arch", "sm_86", "--fast-math")
@@ -81,6 +101,7 @@ def test_kernel_of_the_gallery_is_explained() -> None:
     [
         (("no_such_kernel",), "no file and no key of the gallery"),
         (("relu", "--md", "--json"), "--md and --json exclude each other"),
+        (("relu", "--out", "notes"), "--out is for the notes of --md"),
         (("relu", "--lang", "fr"), "--lang fr: there are en, ko"),
         (("relu", "-D", "TILE=x"), "--define TILE=x: write NAME=NUMBER"),
     ],

@@ -2,15 +2,17 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oneread.cli import _sass_text
-from oneread.cli._console import fail, say, styled, write
+from oneread.cli._console import fail, note, say, styled, write
 
 if TYPE_CHECKING:
-    from oneread.sass import Build, Code
+    from oneread.sass import Analysis, Build, Code
 
 HELP = "Read machine code: what the compiler made of a kernel."
 
@@ -31,7 +33,10 @@ Define = Annotated[
     list[str] | None, typer.Option("--define", "-D", metavar="TILE=256", help="A macro.")
 ]
 Lang = Annotated[str, typer.Option(metavar="en|ko", help="Language of the story.")]
-AsMarkdown = Annotated[bool, typer.Option("--md", help="Print the story as a Markdown note.")]
+AsMarkdown = Annotated[bool, typer.Option("--md", help="The story as a Markdown note.")]
+Folder = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where notes go, with an index.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
 
 
@@ -50,42 +55,79 @@ def explain(
     define: Define = None,
     lang: Lang = "en",
     as_markdown: AsMarkdown = False,
+    out: Folder = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what was found out about kernels."""
-    from oneread.sass import Build, analyse, record
-    from oneread.sass.story.markdown import markdown
-    from oneread.sass.story.telling import tell
+    from oneread.sass import Build, record
     from oneread.sass.story.words import LANGUAGES
 
     if as_markdown and as_json:
         raise fail("--md and --json exclude each other")
+    if out is not None and not as_markdown:
+        raise fail("--out is for the notes of --md")
     if lang not in LANGUAGES:
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
     build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    found = _analysed(names, kernel, build)
+    if as_json:
+        for code, analysis in found:
+            write(record.dumps([record.describe(code, analysis)]))
+    elif out is not None:
+        _keep(out, found, lang)
+    elif as_markdown:
+        for code, analysis in found:
+            write(_note(code, analysis, lang))
+    else:
+        for code, analysis in found:
+            _show(code, analysis, lang)
+
+
+def _analysed(
+    names: list[str], kernel: str | None, build: "Build"
+) -> "Iterator[tuple[Code, Analysis]]":
+    """Open what was named, one kernel after another."""
+    from oneread.sass import analyse, open_code, read_code
+
     for name in names:
-        code = _opened(name, build)
+        if name == "-":
+            code = read_code(sys.stdin.buffer.read(), "standard input", build.arch)
+        else:
+            code = open_code(name, build)
         for program in [code.kernel(kernel)] if kernel else code.programs:
-            analysis = analyse(program)
-            if as_json:
-                write(record.dumps([record.describe(code, analysis)]))
-                continue
-            sections = tell(code, analysis)
-            if as_markdown:
-                write(markdown(code, program.name, sections, lang))
-                continue
-            say(styled(f"{program.name} ({program.arch})", "bold"))
-            for line in _sass_text.story(code, sections, lang):
-                say(line)
-            say()
+            yield code, analyse(program)
 
 
-def _opened(name: str, build: "Build") -> "Code":
-    from oneread.sass import open_code, read_code
+def _show(code: "Code", analysis: "Analysis", lang: str) -> None:
+    from oneread.sass.story.telling import tell
 
-    if name == "-":
-        return read_code(sys.stdin.buffer.read(), "standard input", build.arch)
-    return open_code(name, build)
+    program = analysis.program
+    say(styled(f"{program.name} ({program.arch})", "bold"))
+    for line in _sass_text.story(code, tell(code, analysis), lang):
+        say(line)
+    say()
+
+
+def _note(code: "Code", analysis: "Analysis", lang: str) -> str:
+    from oneread.sass.story.markdown import markdown
+    from oneread.sass.story.telling import tell
+
+    return markdown(code, analysis.program.name, tell(code, analysis), lang)
+
+
+def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> None:
+    """Write a note a kernel, and an index of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for code, analysis in found:
+        program = analysis.program
+        name = f"{program.name}.{program.arch}.md"
+        if any(f"({name})" in line for line in lines):
+            raise fail(f"two kernels would be written to {folder / name}: name one with --kernel")
+        (folder / name).write_text(_note(code, analysis, lang), "utf-8")
+        lines.append(f"- [{program.name}]({name}), {program.arch}, from {code.name}")
+    (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
+    note(f"wrote {len(lines)} notes and index.md to {folder}")
 
 
 def _defines(given: list[str] | None) -> dict[str, int]:
