@@ -110,3 +110,23 @@ def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], why: str) -> No
     said = error(*words)
     assert why in said
     assert said.count("\n") == 1
+
+
+@needs_tools
+def test_matrix_has_a_row_a_build_and_says_what_all_agree_in() -> None:
+    command = ["sass", "matrix", "relu", "--arch", "sm_86", "--arch", "sm_100"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    first, _, head, *rows = result.stdout.splitlines()
+    assert first.startswith("In every build: ")
+    assert "maximum 1 FMNMX" in first
+    assert head.split()[0] == "instructions"
+    assert [row.split()[0] for row in rows] == ["sm_86", "sm_100"]
+
+
+def test_matrix_is_for_sources(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    result = CliRunner().invoke(app, ["sass", "matrix", str(path), "--arch", "sm_90"])
+    assert result.exit_code == 2
+    assert "machine code already; matrix compiles a source" in result.stderr

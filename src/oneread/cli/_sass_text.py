@@ -1,11 +1,12 @@
-"""What `oneread sass explain` shows on a terminal.
+"""What `oneread sass` shows on a terminal.
 
 Returns lines and prints nothing.
 """
 
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from oneread.cli._console import styled
@@ -13,6 +14,7 @@ from oneread.cli._console import styled
 if TYPE_CHECKING:
     from oneread.sass.read.opening import Code
     from oneread.sass.story.telling import Section
+    from oneread.sass.summary import Summary
 
 _WIDTH = 96
 
@@ -42,6 +44,52 @@ def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterato
             for row in rows:
                 cells = zip(row, widths, strict=True)
                 yield "    " + "  ".join(" " * (width - _cells(c)) + c for c, width in cells)
+
+
+def matrix(columns: "Mapping[tuple[str, str], Summary]", as_markdown: bool) -> Iterator[str]:
+    """Yield what all builds agree in, and a table of the rest: builds that agree share a row."""
+    groups: dict[Summary, list[tuple[str, str]]] = {}
+    for build, summary in columns.items():
+        groups.setdefault(summary, []).append(build)
+    names = [field.name for field in fields(next(iter(groups)))]
+    values = {name: [_shown(getattr(summary, name)) for summary in groups] for name in names}
+    same = [name for name in names if len(set(values[name])) == 1]
+    other = [name for name in names if name not in same]
+    if len(groups) > 1:
+        yield "In every build: " + ", ".join(f"{_word(name)} {values[name][0]}" for name in same)
+        yield ""
+    rows = [("", *map(_word, other or names))]
+    for nth, builds in enumerate(groups.values()):
+        maths = " ".join(dict.fromkeys(math for _, math in builds))
+        targets = " ".join(dict.fromkeys(arch.removeprefix("sm_") for arch, _ in builds))
+        rows.append((f"sm_{targets} {maths}", *(values[name][nth] for name in other or names)))
+    if as_markdown:
+        rows.insert(1, ("---",) * len(rows[0]))
+        yield from (f"| {' | '.join(row)} |" for row in rows)
+    else:
+        yield from _aligned(rows)
+
+
+def _word(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, tuple):
+        return "; ".join(value)
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield rows with their columns under each other, the first to the left."""
+    widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            f"{one}{' ' * (width - _cells(one))}" for one, width in zip(row, widths, strict=True)
+        ]
+        yield "  ".join(cells).rstrip()
 
 
 def _cells(text: str) -> int:

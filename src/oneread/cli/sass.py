@@ -22,9 +22,20 @@ Each NAME is a .cu file or a key of the gallery, which NVRTC compiles without a 
 that nvdisasm or cuobjdump -sass wrote (- is standard input); or a folder of Triton's cache.
 """
 
+MATRIX_HELP = """Compile a kernel for several targets, with fast and default maths, side by side.
+
+NAME is a .cu file or a key of the gallery. What all builds agree in stands above; the rest is a
+table, in which builds that agree share a row.
+"""
+
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources or machine code.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A source.")]
+Archs = Annotated[
+    list[str] | None, typer.Option("--arch", metavar="sm_86", help="A target; all by default.")
+]
+AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
 Arch = Annotated[str | None, typer.Option(metavar="sm_86", help="Target; sm_86 for a source.")]
 FastMath = Annotated[bool, typer.Option("--fast-math", help="Compile with --use_fast_math.")]
@@ -38,11 +49,6 @@ Folder = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where notes go, with an index.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
-
-
-@app.callback()
-def _program() -> None:
-    """Keep `explain` a command of its own while it is the only one."""
 
 
 @app.command("explain", help=EXPLAIN_HELP)
@@ -83,6 +89,33 @@ def explain(
             _show(code, analysis, lang)
 
 
+@app.command("matrix", help=MATRIX_HELP)
+def matrix(
+    name: Name,
+    kernel: Kernel = None,
+    arch: Archs = None,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+) -> None:
+    """Show properties of a kernel for each build."""
+    from oneread.runtime.nvrtc import TARGETS
+    from oneread.sass import Build, analyse, open_code
+    from oneread.sass.summary import summarise
+
+    columns = {}
+    for fast_math in (True, False):
+        for target in arch or TARGETS:
+            build = Build(target, fast_math, tuple(opt or ()), _defines(define))
+            code = open_code(name, build)
+            if code.build is None:
+                raise fail(f"{name} is machine code already; matrix compiles a source")
+            summary = summarise(analyse(code.kernel(kernel)))
+            columns[target, "fast" if fast_math else "default"] = summary
+    for line in _sass_text.matrix(columns, as_markdown):
+        say(line)
+
+
 def _analysed(
     names: list[str], kernel: str | None, build: "Build"
 ) -> "Iterator[tuple[Code, Analysis]]":
@@ -118,7 +151,7 @@ def _note(code: "Code", analysis: "Analysis", lang: str) -> str:
 def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> None:
     """Write a note a kernel, and an index of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = []
+    lines: list[str] = []
     for code, analysis in found:
         program = analysis.program
         name = f"{program.name}.{program.arch}.md"

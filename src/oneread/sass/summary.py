@@ -1,0 +1,113 @@
+"""A kernel's machine code in a few properties, so that builds can be set side by side.
+
+Each is a number or a short text that means the same for every target. Knows no view.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from oneread.sass.analysis import Analysis
+from oneread.sass.facts.accumulators import Accumulator
+from oneread.sass.facts.loops import Ladder, Work
+from oneread.sass.facts.reductions import Reduction
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Properties of one build of a kernel.
+
+    ``instructions`` leaves slow paths out. ``accumulators`` mark a rescaled sum with an asterisk
+    and one in shared memory with @. ``ladders`` name for each line that goes over elements the
+    elements of its pieces, L for a loop. The last four are of the widest loop of the first of these
+    lines: instructions and `MUFU` an element, the ceiling in elements a clock of an SM, and what
+    limits it.
+    """
+
+    instructions: int
+    registers: int | None
+    shared_bytes: int | None
+    local_accesses: int
+    barriers: int
+    load_bytes: int
+    accumulators: tuple[str, ...]
+    maximum: tuple[str, ...]
+    exponential: tuple[str, ...]
+    division: tuple[str, ...]
+    reductions: tuple[str, ...]
+    ladders: tuple[str, ...]
+    instructions_each: float | None
+    mufu_each: float | None
+    ceiling: float | None
+    limit: str | None
+
+
+def summarise(analysis: Analysis) -> Summary:
+    """Return the properties of a kernel.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The facts about it.
+
+    Returns
+    -------
+    Summary
+        The properties.
+    """
+    loads = [one for one in analysis.accesses if one.space == "global" and not one.is_store]
+    main = _main(analysis)
+    resources = analysis.program.resources
+    return Summary(
+        instructions=len(analysis.warm),
+        registers=resources.registers,
+        shared_bytes=resources.shared_bytes,
+        local_accesses=sum(one.space == "local" for one in analysis.accesses),
+        barriers=sum(one.opcode == "BAR" for one in analysis.warm),
+        load_bytes=max((one.lane_bytes for one in loads), default=0),
+        accumulators=_unique(map(accumulator_name, analysis.accumulators)),
+        maximum=_counted(
+            one.form for one in analysis.choices if one.extreme == "max" and one.is_float
+        ),
+        exponential=_counted(one.form for one in analysis.exponentials),
+        division=_counted(one.form for one in analysis.divisions),
+        reductions=_unique(map(_reduction, analysis.reductions)),
+        ladders=tuple(map(_ladder, analysis.ladders)),
+        instructions_each=main.cost.instructions / main.elements if main else None,
+        mufu_each=main.cost.pipes.get("mufu", 0) / main.elements if main else None,
+        ceiling=main.cost.ceilings[main.cost.limit] if main else None,
+        limit=main.cost.limit if main else None,
+    )
+
+
+def accumulator_name(one: Accumulator) -> str:
+    """Return kind and place of an accumulator in one word, such as ``sum*`` or ``max@``."""
+    return one.kind + ("*" if one.rescales else "") + ("@" if one.is_shared else "")
+
+
+def _main(analysis: Analysis) -> Work | None:
+    """Return the widest loop of the first line that goes over elements."""
+    if not analysis.ladders:
+        return None
+    loops = [rung for rung in analysis.ladders[0].rungs if rung.loop]
+    widest = max(loops, key=lambda rung: rung.elements)
+    return next(work for work in analysis.works if work.loop == widest.loop)
+
+
+def _reduction(one: Reduction) -> str:
+    return f"{one.form} {'+'.join(one.operations)}"
+
+
+def _ladder(one: Ladder) -> str:
+    rungs = " ".join(f"{rung.elements}{'L' if rung.loop else ''}" for rung in one.rungs)
+    return f"{one.line}: {rungs}" if one.line else rungs
+
+
+def _unique(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))
+
+
+def _counted(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{count} {word}" for word, count in Counter(words).items())
