@@ -130,3 +130,22 @@ def test_matrix_is_for_sources(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["sass", "matrix", str(path), "--arch", "sm_90"])
     assert result.exit_code == 2
     assert "machine code already; matrix compiles a source" in result.stderr
+
+
+@needs_tools
+def test_diff_counts_by_role() -> None:
+    command = ["sass", "diff", "safe_softmax_shared", "online_softmax_single_thread"]
+    result = CliRunner().invoke(app, [*command, "--fast-math"])
+    assert result.exit_code == 0, result.output
+    rows = {line.split("  ")[0]: line.split()[1:] for line in result.stdout.splitlines() if line}
+    assert rows["barriers"] == ["19", "0"]
+    assert [float(count) for count in rows["exp"]] == [3, 9]
+    assert [float(count) for count in rows["load"]] == [1, 2]
+
+
+def test_diff_is_for_one_kernel_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    result = CliRunner().invoke(app, ["sass", "diff", str(path), str(path)])
+    assert result.exit_code == 2
+    assert "has 2 kernels; diff compares files with one each" in result.stderr

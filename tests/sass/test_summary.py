@@ -9,8 +9,9 @@ import pytest
 from oneread.runtime import nvrtc
 from oneread.sass import Build, analyse, open_code
 from oneread.sass.decode.instruction import Program
+from oneread.sass.facts.roles import ROLES
 from oneread.sass.read import nvdisasm
-from oneread.sass.summary import Summary, summarise
+from oneread.sass.summary import Summary, roles_each, summarise
 
 needs_tools = pytest.mark.skipif(
     not (nvrtc.available() and nvdisasm.available()),
@@ -58,3 +59,32 @@ def test_one_rescaling_for_four_columns_saves_exponentials() -> None:
     found = summary("online_softmax_warp", "sm_86", fast_math=True)
     assert (found.mufu_each, found.load_bytes) == (1.25, 16)
     assert found.reductions == ("shuffle max+sum",)
+
+
+LOOP = """
+loop: LDG.E R4, [R2.64]
+FMNMX R8, R4, R8, !PT
+FADD R9, R4, -R8
+FMUL R9, R9, 1.4426950216293334961
+MUFU.EX2 R9, R9
+FADD R10, R10, R9
+IADD3 R2, P2, R2, 0x4, RZ
+ISETP.NE.AND P0, PT, R2, RZ, PT
+@P0 BRA `(loop)
+STG.E [R20.64], R10
+EXIT
+"""
+
+
+def test_every_instruction_of_a_loop_has_one_role(assemble: Callable[..., Program]) -> None:
+    analysis = analyse(assemble(LOOP))
+    assert analysis.roles.keys() == {one.index for one in analysis.warm}
+    each = {role: count for role, count in roles_each(analysis).items() if count}
+    assert each == {"load": 1, "max": 1, "exp": 3, "sum": 1, "control": 1, "other": 2}
+    (work,) = analysis.works
+    assert sum(each.values()) == work.cost.instructions
+
+
+def test_roles_have_their_order(assemble: Callable[..., Program]) -> None:
+    assert tuple(roles_each(analyse(assemble(LOOP)))) == ROLES
+    assert roles_each(analyse(assemble("EXIT"))) == {}

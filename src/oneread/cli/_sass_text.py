@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from oneread.cli._console import styled
 
 if TYPE_CHECKING:
+    from oneread.sass.facts.roles import Role
     from oneread.sass.read.opening import Code
     from oneread.sass.story.telling import Section
     from oneread.sass.summary import Summary
@@ -63,9 +64,36 @@ def matrix(columns: "Mapping[tuple[str, str], Summary]", as_markdown: bool) -> I
         maths = " ".join(dict.fromkeys(math for _, math in builds))
         targets = " ".join(dict.fromkeys(arch.removeprefix("sm_") for arch, _ in builds))
         rows.append((f"sm_{targets} {maths}", *(values[name][nth] for name in other or names)))
+    yield from _table(rows, as_markdown)
+
+
+def diff(
+    summaries: "Sequence[tuple[str, Summary]]",
+    costs: "Sequence[tuple[str, Mapping[Role, float]]]",
+    as_markdown: bool,
+) -> Iterator[str]:
+    """Yield the properties in which kernels differ, and what an element costs by role."""
+    heads = [name for name, _ in summaries]
+    rows = [("", *heads)]
+    for field in fields(summaries[0][1]):
+        values = [_shown(getattr(summary, field.name)) for _, summary in summaries]
+        if len(set(values)) > 1:
+            rows.append((_word(field.name), *values))
+    yield from _table(rows, as_markdown) if len(rows) > 1 else ["They agree in every property."]
+    roles = dict.fromkeys(role for _, cost in costs for role, each in cost.items() if each)
+    if roles:
+        yield ""
+        yield "Instructions an element, in the widest loops:"
+        yield ""
+        counts = [(role, *(f"{cost.get(role, 0):.2f}" for _, cost in costs)) for role in roles]
+        sums = tuple(f"{sum(cost.values()):.2f}" for _, cost in costs)
+        yield from _table([("", *heads), *counts, ("all", *sums)], as_markdown)
+
+
+def _table(rows: Sequence[tuple[str, ...]], as_markdown: bool) -> Iterator[str]:
     if as_markdown:
-        rows.insert(1, ("---",) * len(rows[0]))
-        yield from (f"| {' | '.join(row)} |" for row in rows)
+        ruled = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
+        yield from (f"| {' | '.join(row)} |" for row in ruled)
     else:
         yield from _aligned(rows)
 

@@ -28,6 +28,12 @@ NAME is a .cu file or a key of the gallery. What all builds agree in stands abov
 table, in which builds that agree share a row.
 """
 
+DIFF_HELP = """Compare the machine code of two kernels by what it does.
+
+Shows the properties that differ and the instructions that an element takes, by what they are there
+for, summed over the loops that go over elements.
+"""
+
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources or machine code.")]
@@ -114,6 +120,39 @@ def matrix(
             columns[target, "fast" if fast_math else "default"] = summary
     for line in _sass_text.matrix(columns, as_markdown):
         say(line)
+
+
+@app.command("diff", help=DIFF_HELP)
+def diff(
+    first: Name,
+    second: Name,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+) -> None:
+    """Show in what two kernels differ."""
+    from oneread.sass import Build
+    from oneread.sass.summary import roles_each, summarise
+
+    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    found = [(analysis.program.name, analysis) for _, analysis in _pair(first, second, build)]
+    summaries = [(name, summarise(analysis)) for name, analysis in found]
+    costs = [(name, roles_each(analysis)) for name, analysis in found]
+    for line in _sass_text.diff(summaries, costs, as_markdown):
+        say(line)
+
+
+def _pair(first: str, second: str, build: "Build") -> "list[tuple[Code, Analysis]]":
+    """Open two files or keys with one kernel each."""
+    found = []
+    for name in (first, second):
+        opened = list(_analysed([name], None, build))
+        if len(opened) != 1:
+            raise fail(f"{name} has {len(opened)} kernels; diff compares files with one each")
+        found += opened
+    return found
 
 
 def _analysed(

@@ -21,6 +21,7 @@ from oneread.sass.facts.exponentials import Exponential, exponentials
 from oneread.sass.facts.guards import Exit, exits
 from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
+from oneread.sass.facts.roles import Role, roles
 from oneread.sass.flow.graph import Graph, build_graph
 from oneread.sass.flow.reaching import Reaching, reach
 from oneread.sass.flow.recurrences import recurrences
@@ -110,6 +111,11 @@ class Analysis:
     @cached_property
     def _over_elements(self) -> tuple[Access, ...]:
         return tuple(over_elements(self.graph, self.words, self.accesses))
+
+    @cached_property
+    def roles(self) -> Mapping[int, Role]:
+        """Return what each instruction is there for, by index."""
+        return roles(self)
 
     @cached_property
     def _by_step(self) -> Mapping[int, Choice]:

@@ -47,7 +47,10 @@ def describe(code: Code, analysis: Analysis) -> dict[str, Any]:
         "defines": dict(code.build.defines) if code.build else {},
         "resources": program.resources._asdict(),
         "unknown": dict(analysis.unknown),
-        "instructions": [_instruction(one) for one in analysis.instructions],
+        "instructions": [
+            {**_instruction(one), "role": analysis.roles.get(one.index, "cold")}
+            for one in analysis.instructions
+        ],
         "blocks": [
             {
                 "start": program.instructions[block.start].address,

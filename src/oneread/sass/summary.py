@@ -13,6 +13,7 @@ from oneread.sass.analysis import Analysis
 from oneread.sass.facts.accumulators import Accumulator
 from oneread.sass.facts.loops import Ladder, Work
 from oneread.sass.facts.reductions import Reduction
+from oneread.sass.facts.roles import ROLES, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def summarise(analysis: Analysis) -> Summary:
         The properties.
     """
     loads = [one for one in analysis.accesses if one.space == "global" and not one.is_store]
-    main = _main(analysis)
+    main = next(iter(_widest(analysis)), None)
     resources = analysis.program.resources
     return Summary(
         instructions=len(analysis.warm),
@@ -87,13 +88,36 @@ def accumulator_name(one: Accumulator) -> str:
     return one.kind + ("*" if one.rescales else "") + ("@" if one.is_shared else "")
 
 
-def _main(analysis: Analysis) -> Work | None:
-    """Return the widest loop of the first line that goes over elements."""
-    if not analysis.ladders:
-        return None
-    loops = [rung for rung in analysis.ladders[0].rungs if rung.loop]
-    widest = max(loops, key=lambda rung: rung.elements)
-    return next(work for work in analysis.works if work.loop == widest.loop)
+def roles_each(analysis: Analysis) -> dict[Role, float]:
+    """Return the instructions an element by what they are there for.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The facts about a kernel.
+
+    Returns
+    -------
+    dict of str to float
+        All roles in their order, each summed over the widest loops of all lines that go over
+        elements; empty where there is none.
+    """
+    total = dict.fromkeys(ROLES, 0.0)
+    works = _widest(analysis)
+    for work in works:
+        counts = Counter(analysis.roles.get(one.index, "other") for one in work.instructions)
+        for role in ROLES:
+            total[role] += counts[role] / work.elements
+    return total if works else {}
+
+
+def _widest(analysis: Analysis) -> list[Work]:
+    """Return the widest loop of each line that goes over elements."""
+    loops = dict.fromkeys(
+        max((rung for rung in one.rungs if rung.loop), key=lambda rung: rung.elements).loop
+        for one in analysis.ladders
+    )
+    return [work for loop in loops for work in analysis.works if work.loop == loop]
 
 
 def _reduction(one: Reduction) -> str:
