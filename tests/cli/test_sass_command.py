@@ -149,3 +149,27 @@ def test_diff_is_for_one_kernel_a_file(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["sass", "diff", str(path), str(path)])
     assert result.exit_code == 2
     assert "has 2 kernels; diff compares files with one each" in result.stderr
+
+
+@needs_tools
+def test_check_says_which_build_a_note_is_about(tmp_path: Path) -> None:
+    note = Path(__file__).parents[1] / "sass" / "note.md"
+    builds = ["--arch", "sm_86", "--arch", "sm_90"]
+    result = CliRunner().invoke(app, ["sass", "check", str(note), *builds])
+    assert result.exit_code == 0, result.output
+    (best,) = [line.split() for line in result.stdout.splitlines() if line.endswith("<-")]
+    assert best == ["sm_86", "--use_fast_math", "22", "3", "<-"]
+    wrong = tmp_path / "note.md"
+    wrong.write_text(note.read_text("utf-8").replace("STG.E [R4.64], R9", "STG.E [R4.64], R99"))
+    result = CliRunner().invoke(app, ["sass", "check", str(wrong), *builds])
+    assert result.exit_code == 1
+    assert "in no build: line 62: STG.E [R4.64], R99" in result.stdout
+
+
+def test_check_refuses_what_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "note.bin"
+    path.write_bytes(b"\xff\xfe")
+    for name, why in ((str(path), "no text in UTF-8"), (str(tmp_path / "none"), "No such file")):
+        result = CliRunner().invoke(app, ["sass", "check", name])
+        assert result.exit_code in (1, 2)
+        assert why in result.stderr

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from oneread.cli._console import styled
 
 if TYPE_CHECKING:
+    from oneread.sass.checking import Checked
     from oneread.sass.facts.roles import Role
-    from oneread.sass.read.opening import Code
+    from oneread.sass.read.opening import Build, Code
     from oneread.sass.story.telling import Section
     from oneread.sass.summary import Summary
 
@@ -88,6 +89,24 @@ def diff(
         counts = [(role, *(f"{cost.get(role, 0):.2f}" for _, cost in costs)) for role in roles]
         sums = tuple(f"{sum(cost.values()):.2f}" for _, cost in costs)
         yield from _table([("", *heads), *counts, ("all", *sums)], as_markdown)
+
+
+def check(checked: "Checked") -> Iterator[str]:
+    """Yield how many quotes each build has, the best builds, and quotes that none has."""
+    whole = [one for one in checked.quotes if not one.is_elided]
+    parts = [one for one in checked.quotes if one.is_elided]
+    rows = [("", f"lines of {len(whole)}", f"patterns of {len(parts)}")]
+    for build, found in checked.builds:
+        counts = [sum(one in found for one in kind) for kind in (whole, parts)]
+        mark = " <-" if build in checked.best else ""
+        rows.append((_build(build), str(counts[0]), f"{counts[1]}{mark}"))
+    yield from _aligned(rows)
+    for one in checked.missing:
+        yield styled(f"in no build: line {one.line}: {one.text}", "red")
+
+
+def _build(build: "Build") -> str:
+    return f"{build.arch} {' '.join(build.flags) or 'default'}"
 
 
 def _table(rows: Sequence[tuple[str, ...]], as_markdown: bool) -> Iterator[str]:

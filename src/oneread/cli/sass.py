@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oneread.cli import _sass_text
-from oneread.cli._console import fail, note, say, styled, write
+from oneread.cli._console import FAILURE, fail, note, say, styled, write
 
 if TYPE_CHECKING:
     from oneread.sass import Analysis, Build, Code
@@ -34,6 +34,12 @@ Shows the properties that differ and the instructions that an element takes, by 
 for, summed over the loops that go over elements.
 """
 
+CHECK_HELP = """Find the lines of machine code that a note quotes in fresh builds of its kernel.
+
+NOTE is text in any language with the kernel in it, or beside --source. Each line counts once;
+those with an ellipsis are patterns. Exit status 1: some line is in no build.
+"""
+
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources or machine code.")]
@@ -41,6 +47,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A source.")]
 Archs = Annotated[
     list[str] | None, typer.Option("--arch", metavar="sm_86", help="A target; all by default.")
 ]
+NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_default=False)]
+Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
 AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
 Arch = Annotated[str | None, typer.Option(metavar="sm_86", help="Target; sm_86 for a source.")]
@@ -142,6 +150,38 @@ def diff(
     costs = [(name, roles_each(analysis)) for name, analysis in found]
     for line in _sass_text.diff(summaries, costs, as_markdown):
         say(line)
+
+
+@app.command("check", help=CHECK_HELP)
+def check(
+    note_file: NoteFile,
+    source: Source = None,
+    arch: Archs = None,
+    opt: Opt = None,
+) -> None:
+    """Say which builds have the lines that a note quotes."""
+    from oneread.runtime.nvrtc import TARGETS
+    from oneread.sass import Build
+    from oneread.sass.checking import check_note
+
+    builds = [
+        Build(target, fast_math, tuple(opt or ()))
+        for fast_math in (True, False)
+        for target in arch or TARGETS
+    ]
+    text = _text(source) if source else None
+    checked = check_note(_text(note_file), builds, text, note_file.name)
+    for line in _sass_text.check(checked):
+        say(line)
+    if checked.missing:
+        raise SystemExit(FAILURE)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise fail(f"{path}: no text in UTF-8") from None
 
 
 def _pair(first: str, second: str, build: "Build") -> "list[tuple[Code, Analysis]]":
