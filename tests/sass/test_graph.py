@@ -93,6 +93,20 @@ def test_branch_that_is_never_taken_leads_to_what_is_cold(assemble: Assemble) ->
     assert [block.start for block in graph.blocks.values() if block.is_cold] == [2]
 
 
+def test_block_hangs_on_the_branch_before_it(assemble: Assemble) -> None:
+    graph = build_graph(assemble("@P0 BRA `(end)\nMOV R0, RZ\nBRA `(end)\nend: EXIT"))
+    control = graph.control_of(1)
+    assert control is not None
+    assert (control[0].index, str(control[1])) == (0, "@!P0")
+    assert graph.control_of(2) is None
+    assert graph.control_of(0) is None
+
+
+def test_loop_that_begins_with_the_kernel_hangs_on_nothing(assemble: Assemble) -> None:
+    graph = build_graph(assemble("self: MOV R0, RZ\nBRA `(self)\nEXIT"))
+    assert graph.control_of(0) is None
+
+
 def test_what_is_called_is_an_entry(assemble: Assemble) -> None:
     graph = build_graph(assemble("CALL.REL.NOINC `(f)\nEXIT\nf: MOV R0, RZ\nRET.REL.NODEC R2"))
     assert [graph.blocks[one].start for one in graph.entries] == [0, 2]

@@ -65,9 +65,7 @@ def test_nvdisasm_says_kernel_target_lines_and_resources() -> None:
     assert (listing.name, listing.arch) == ("double_it", "sm_86")
     assert listing.resources.registers == 8
     assert listing.resources.barriers == 1
-    assert listing.labels == {".L_x_0": 0x10, "double_it": 0, ".text.double_it": 0} or (
-        listing.labels[".L_x_0"] == 0x10
-    )
+    assert listing.labels[".L_x_0"] == 0x10
     line = listing.instructions[0].line
     assert line is not None
     assert (line.line, line.outermost.line) == (3, 9)

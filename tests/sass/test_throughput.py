@@ -48,3 +48,10 @@ def test_exponentials_are_twice_as_fast_on_sm_103(assemble: Assemble) -> None:
     program = assemble("MUFU.EX2 R0, R1")
     assert cost(program.instructions, 1, 103).ceilings["mufu"] == 32.0
     assert cost(program.instructions, 1, 100).ceilings["mufu"] == 16.0
+
+
+def test_loop_of_a_slow_path_is_no_work(assemble: Assemble) -> None:
+    text = "@!PT BRA `(slow)\nEXIT\nslow: FADD R0, R0, R1\n@P0 BRA `(slow)\nEXIT"
+    analysis = analyse(assemble(text))
+    assert len(analysis.graph.loops) == 1
+    assert analysis.works == ()

@@ -120,12 +120,14 @@ def works(graph: Graph, accesses: Sequence[Access]) -> list[Work]:
     Returns
     -------
     list of Work
-        One for each loop, in their order.
+        One for each loop, in their order; none for those of slow paths.
     """
     found = []
     for loop in graph.loops:
         own = [one for one in graph.own_blocks(loop) if not graph.blocks[one].is_cold]
         instructions = tuple(graph.instructions(own))
+        if not instructions:
+            continue
         indices = {one.index for one in instructions}
         inside = [one for one in accesses if one.instruction.index in indices]
         elements = count_elements(inside)

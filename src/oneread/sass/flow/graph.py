@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from oneread.sass.decode.instruction import Guard, Instruction, Program
@@ -77,7 +78,11 @@ class Graph:
 
     def block_of(self, index: int) -> Block | None:
         """Return the block of an instruction, None where it cannot be reached."""
-        return next((one for one in self.blocks.values() if one.start <= index < one.stop), None)
+        return self._homes.get(index)
+
+    @cached_property
+    def _homes(self) -> dict[int, Block]:
+        return {index: block for block in self.blocks.values() for index in block.indices}
 
     def instructions(self, blocks: Iterable[int]) -> Iterator[Instruction]:
         """Yield the instructions of blocks in the order of their addresses."""
@@ -90,14 +95,18 @@ class Graph:
 
         None where several ways lead to the block, or none hangs on one predicate.
         """
+        seen = {number, *self.entries}
         while True:
             ways = [edge for edge in self.edges if edge.target == number]
-            if len(ways) != 1:
+            if len(ways) != 1 or number in self.entries:
                 return None
             if ways[0].holds:
                 last = self.blocks[ways[0].source].stop - 1
                 return self.program.instructions[last], ways[0].holds
             number = ways[0].source
+            if number in seen:
+                return None
+            seen.add(number)
 
     def own_blocks(self, loop: Loop) -> frozenset[int]:
         """Return the blocks of a loop that belong to no loop inside of it."""

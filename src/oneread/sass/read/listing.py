@@ -91,7 +91,6 @@ class _Reader:
 
     def __init__(self, name: str, arch: str) -> None:
         self.name = name
-
         self.arch = ""
         self.given_arch = arch
         self.kernel = ""

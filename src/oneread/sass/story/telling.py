@@ -232,7 +232,7 @@ class _Story:
             gaps: dict[str, Gap] = {
                 "line": one.line or 0,
                 "rungs": rungs,
-                "what": self._parameter(one.parameter),
+                "what": "__shared__" if one.space == "shared" else self._parameter(one.parameter),
             }
             kind = "unrolled" if widest.elements > 1 else "not-unrolled"
             quotes = tuple(access.instruction for access in widest.accesses)
@@ -337,7 +337,7 @@ class _Story:
     def _parameter(self, offset: int | None) -> str:
         """Return the name of the parameter at an offset, or where it is."""
         if offset is None:
-            return "?"
+            return "global memory"
         return self._names().get(
             offset, f"c[0x0][{parameter_base(self.analysis.program.target) + offset:#x}]"
         )
