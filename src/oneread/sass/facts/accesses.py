@@ -114,6 +114,8 @@ def _element_bytes(lane_bytes: int, uses: Iterable[Instruction]) -> int:
 
 
 def _kind(one: Instruction) -> str:
+    if one.opcode == "HFMA2" and all(operand.kind == "zero" for operand in one.inputs[:2]):
+        return "other"  # a constant of 32 bits, written by a pipe that was free
     if one.opcode.startswith("H") or one.has("H0_H0", "H1_H1"):
         return "half"
     return "double" if one.opcode in ("DADD", "DFMA", "DMNMX", "DMUL", "DSETP") else "other"
