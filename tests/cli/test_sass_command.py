@@ -166,6 +166,20 @@ def test_check_says_which_build_a_note_is_about(tmp_path: Path) -> None:
     assert "in no build: line 62: STG.E [R4.64], R99" in result.stdout
 
 
+@needs_tools
+def test_claims_are_judged_for_each_build() -> None:
+    folder = Path(__file__).parents[1] / "sass"
+    words = [str(folder / "note.md"), "--claims", str(folder / "claims.toml")]
+    builds = ["--arch", "sm_86", "--arch", "sm_120"]
+    result = CliRunner().invoke(app, ["sass", "check", *words, *builds])
+    assert result.exit_code == 0, result.output
+    assert "8. Shared memory is not used. holds for 4 of 4 builds" in result.stdout
+    assert (
+        "5. The maximum is one FMNMX where nothing is unrolled. holds for 0 of 4" in result.stdout
+    )
+    assert "   maximum 29 FSETP+FSEL: sm_86 --use_fast_math" in result.stdout
+
+
 def test_check_refuses_what_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "note.bin"
     path.write_bytes(b"\xff\xfe")

@@ -13,6 +13,7 @@ from oneread.cli._console import styled
 
 if TYPE_CHECKING:
     from oneread.sass.checking import Checked
+    from oneread.sass.claims import Claim
     from oneread.sass.facts.roles import Role
     from oneread.sass.read.opening import Build, Code
     from oneread.sass.story.telling import Section
@@ -96,13 +97,30 @@ def check(checked: "Checked") -> Iterator[str]:
     whole = [one for one in checked.quotes if not one.is_elided]
     parts = [one for one in checked.quotes if one.is_elided]
     rows = [("", f"lines of {len(whole)}", f"patterns of {len(parts)}")]
-    for build, found in checked.builds:
-        counts = [sum(one in found for one in kind) for kind in (whole, parts)]
-        mark = " <-" if build in checked.best else ""
-        rows.append((_build(build), str(counts[0]), f"{counts[1]}{mark}"))
+    for tried in checked.tried:
+        counts = [sum(one in tried.found for one in kind) for kind in (whole, parts)]
+        mark = " <-" if tried.build in checked.best else ""
+        rows.append((_build(tried.build), str(counts[0]), f"{counts[1]}{mark}"))
     yield from _aligned(rows)
     for one in checked.missing:
         yield styled(f"in no build: line {one.line}: {one.text}", "red")
+
+
+def claims(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
+    """Yield each claim with the builds that it fails for, and what those have instead."""
+    yield ""
+    for number, claim in enumerate(given, 1):
+        failing = [one for one in checked.tried if not claim.holds(one.summary)]
+        holds = len(checked.tried) - len(failing)
+        style = "red" if failing else "green"
+        verdict = styled(f"holds for {holds} of {len(checked.tried)} builds", style)
+        yield f"{number}. {claim.sentence} {verdict}"
+        values: dict[str, list[str]] = {}
+        for one in failing:
+            shown = _shown(getattr(one.summary, claim.property))
+            values.setdefault(shown, []).append(_build(one.build))
+        for shown, builds in values.items():
+            yield f"   {_word(claim.property)} {shown}: {', '.join(builds)}"
 
 
 def _build(build: "Build") -> str:

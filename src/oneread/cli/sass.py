@@ -37,7 +37,8 @@ for, summed over the loops that go over elements.
 CHECK_HELP = """Find the lines of machine code that a note quotes in fresh builds of its kernel.
 
 NOTE is text in any language with the kernel in it, or beside --source. Each line counts once;
-those with an ellipsis are patterns. Exit status 1: some line is in no build.
+those with an ellipsis are patterns. --claims judges statements about properties, each with the
+builds that it fails for. Exit status 1: some line is in no build.
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
@@ -49,6 +50,9 @@ Archs = Annotated[
 ]
 NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_default=False)]
 Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
+Claims = Annotated[
+    Path | None, typer.Option(metavar="FILE.toml", help="Statements to judge for each build.")
+]
 AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
 Arch = Annotated[str | None, typer.Option(metavar="sm_86", help="Target; sm_86 for a source.")]
@@ -158,11 +162,15 @@ def check(
     source: Source = None,
     arch: Archs = None,
     opt: Opt = None,
+    claims: Claims = None,
 ) -> None:
     """Say which builds have the lines that a note quotes."""
     from oneread.runtime.nvrtc import TARGETS
     from oneread.sass import Build
     from oneread.sass.checking import check_note
+    from oneread.sass.claims import read_claims
+
+    given = read_claims(_text(claims), claims.name) if claims else []
 
     builds = [
         Build(target, fast_math, tuple(opt or ()))
@@ -173,6 +181,9 @@ def check(
     checked = check_note(_text(note_file), builds, text, note_file.name)
     for line in _sass_text.check(checked):
         say(line)
+    if given:
+        for line in _sass_text.claims(checked, given):
+            say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
 

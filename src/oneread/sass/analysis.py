@@ -22,7 +22,7 @@ from oneread.sass.facts.guards import Exit, exits
 from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
 from oneread.sass.facts.roles import Role, roles
-from oneread.sass.flow.graph import Graph, build_graph
+from oneread.sass.flow.graph import Graph, Loop, build_graph
 from oneread.sass.flow.reaching import Reaching, reach
 from oneread.sass.flow.recurrences import recurrences
 from oneread.sass.flow.words import Words, with_words
@@ -111,6 +111,11 @@ class Analysis:
     @cached_property
     def _over_elements(self) -> tuple[Access, ...]:
         return tuple(over_elements(self.graph, self.words, self.accesses))
+
+    def loop_of(self, one: Instruction) -> Loop | None:
+        """Return the innermost loop that an instruction stands in."""
+        block = self.graph.block_of(one.index)
+        return self.graph.loop_of(block.number) if block else None
 
     @cached_property
     def roles(self) -> Mapping[int, Role]:

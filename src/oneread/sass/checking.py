@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from oneread.sass.analysis import analyse
 from oneread.sass.decode.instruction import Program
 from oneread.sass.decode.opcodes import PIPES
 from oneread.sass.errors import MachineCodeError
 from oneread.sass.read.opening import Build, compile_source
+from oneread.sass.summary import Summary, summarise
 from oneread.source.text import SourceText
 
 #: A line of a note that may be an instruction: perhaps an address, a guard; the opcode; the rest.
@@ -27,7 +29,7 @@ _ELISION: Final = re.compile(r"\.\.\.|\N{HORIZONTAL ELLIPSIS}")
 #: What a note may leave out: that an operand is kept, and the descriptor of later targets.
 _LEFT_OUT: Final = re.compile(r"\.reuse\b|\bdesc\[UR\d+\](?=\[)", re.ASCII)
 #: What notes leave out at the top of a kernel.
-_PRELUDE: Final = "#include <float.h>\n#include <math.h>\n"
+PRELUDE: Final = "#include <float.h>\n#include <math.h>\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +41,31 @@ class Quote:
     is_elided: bool
 
 
+class Tried(NamedTuple):
+    """A build: the quotes that it has, and its properties (those of the first kernel)."""
+
+    build: Build
+    found: frozenset[Quote]
+    summary: Summary
+
+
 @dataclass(frozen=True)
 class Checked:
-    """The different quotes of a note, and for each build those that it has."""
+    """The different quotes of a note, and the builds that were tried."""
 
     quotes: tuple[Quote, ...]
-    builds: tuple[tuple[Build, frozenset[Quote]], ...]
+    tried: tuple[Tried, ...]
 
     @property
     def best(self) -> tuple[Build, ...]:
         """Return the builds with the most quotes, in the order in which they were tried."""
-        most = max((len(found) for _, found in self.builds), default=0)
-        return tuple(build for build, found in self.builds if found and len(found) == most)
+        most = max((len(one.found) for one in self.tried), default=0)
+        return tuple(one.build for one in self.tried if one.found and len(one.found) == most)
 
     @property
     def missing(self) -> tuple[Quote, ...]:
         """Return the quotes that no build has."""
-        found = frozenset[Quote]().union(*(found for _, found in self.builds))
+        found = frozenset[Quote]().union(*(one.found for one in self.tried))
         return tuple(one for one in self.quotes if one not in found)
 
 
@@ -94,12 +104,13 @@ def check_note(
         kernels = list(find_sources(text))
         if not kernels:
             raise MachineCodeError(f"{name}: has no kernel in it; give its source")
-        source = _PRELUDE + "\n".join(kernels)
-    found = []
+        source = PRELUDE + "\n".join(kernels)
+    tried = []
     for build in builds:
         code = compile_source(SourceText(f"{name}.cu", source), build)
-        found.append((build, frozenset(_present(quotes, code.programs))))
-    return Checked(quotes, tuple(found))
+        summary = summarise(analyse(code.programs[0]))
+        tried.append(Tried(build, frozenset(_present(quotes, code.programs)), summary))
+    return Checked(quotes, tuple(tried))
 
 
 def find_quotes(text: str) -> Iterator[Quote]:

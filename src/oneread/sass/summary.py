@@ -18,9 +18,10 @@ from oneread.sass.facts.roles import ROLES, Role
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Properties of one build of a kernel.
+    """Properties of one build of a kernel, as far as its facts go.
 
-    ``instructions`` leaves slow paths out. ``accumulators`` mark a rescaled sum with an asterisk
+    ``instructions`` leaves slow paths out. ``guards`` are the special registers that decide which
+    threads leave at once. ``accumulators`` mark a rescaled sum with an asterisk
     and one in shared memory with @. ``ladders`` name for each line that goes over elements the
     elements of its pieces, L for a loop. The last four are of the widest loop of the first of these
     lines: instructions and `MUFU` an element, the ceiling in elements a clock of an SM, and what
@@ -28,15 +29,21 @@ class Summary:
     """
 
     instructions: int
+    guards: tuple[str, ...]
     registers: int | None
     shared_bytes: int | None
+    shared_accesses: int
     local_accesses: int
     barriers: int
     load_bytes: int
+    read_only_loads: bool
     accumulators: tuple[str, ...]
+    initials: tuple[str, ...]
+    sums: tuple[str, ...]
     maximum: tuple[str, ...]
     exponential: tuple[str, ...]
     division: tuple[str, ...]
+    divisions_in_loops: int
     reductions: tuple[str, ...]
     ladders: tuple[str, ...]
     instructions_each: float | None
@@ -63,17 +70,29 @@ def summarise(analysis: Analysis) -> Summary:
     resources = analysis.program.resources
     return Summary(
         instructions=len(analysis.warm),
+        guards=_unique(name for one in analysis.exits for name in one.special),
         registers=resources.registers,
         shared_bytes=resources.shared_bytes,
+        shared_accesses=sum(one.space == "shared" for one in analysis.accesses),
         local_accesses=sum(one.space == "local" for one in analysis.accesses),
         barriers=sum(one.opcode == "BAR" for one in analysis.warm),
         load_bytes=max((one.lane_bytes for one in loads), default=0),
+        read_only_loads=bool(loads) and all(one.is_read_only for one in loads),
         accumulators=_unique(map(accumulator_name, analysis.accumulators)),
+        initials=_unique(
+            f"{accumulator_name(one)} {one.initial.text}"
+            for one in analysis.accumulators
+            if one.initial
+        ),
+        sums=_unique(one.form for one in analysis.accumulators if one.form),
         maximum=_counted(
             one.form for one in analysis.choices if one.extreme == "max" and one.is_float
         ),
         exponential=_counted(one.form for one in analysis.exponentials),
         division=_counted(one.form for one in analysis.divisions),
+        divisions_in_loops=sum(
+            analysis.loop_of(one.reciprocal) is not None for one in analysis.divisions
+        ),
         reductions=_unique(map(_reduction, analysis.reductions)),
         ladders=tuple(map(_ladder, analysis.ladders)),
         instructions_each=main.cost.instructions / main.elements if main else None,

@@ -19,6 +19,8 @@ from oneread.sass.flow.recurrences import Recurrence, Value
 from oneread.sass.flow.words import Words
 
 AccumulatorKind: TypeAlias = Literal["max", "min", "sum", "product"]
+#: A sum that is only added to; rescaled by the instruction that adds; rescaled before.
+SumForm: TypeAlias = Literal["plain", "fused", "scaled"]
 
 _ADDS: Final = frozenset({"DADD", "FADD", "FADD2", "FADD32I", "HADD2"})
 _MULTIPLIES: Final = frozenset({"DMUL", "FMUL", "FMUL2", "FMUL32I", "HMUL2"})
@@ -44,6 +46,15 @@ class Accumulator:
     length: int
     initial: Initial | None
     crosses_lanes: bool
+
+    @property
+    def form(self) -> SumForm | None:
+        """Return how a sum is added to, None of what is no sum."""
+        if self.kind != "sum":
+            return None
+        if not self.rescales:
+            return "plain"
+        return "fused" if any(one.opcode in _FUSED for one in self.rescales) else "scaled"
 
     @property
     def is_shared(self) -> bool:

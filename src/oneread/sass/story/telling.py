@@ -184,8 +184,8 @@ class _Story:
         found = [one for one in self.analysis.accumulators if one.kind == "sum"]
         if not found:
             yield Statement("sum-none")
-        for form in dict.fromkeys(map(_form, found)):
-            same = [one for one in found if _form(one) == form]
+        for form in dict.fromkeys(one.form for one in found):
+            same = [one for one in found if one.form == form]
             steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
             lines = tuple(steps[index] for index in sorted(steps))
             fused = tuple(one for one in lines if one.opcode.startswith(_FUSED))
@@ -251,7 +251,7 @@ class _Story:
             yield Statement(
                 f"division-{form}", {"count": len(same), "checks": checks}, lines, quotes
             )
-            repeated = tuple(one for one in lines if self._loop_of(one))
+            repeated = tuple(one for one in lines if self.analysis.loop_of(one))
             if repeated and form != "integer":
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
 
@@ -324,10 +324,6 @@ class _Story:
     def _loop(self, loop: Loop) -> str:
         return f"{self.instructions[self.analysis.graph.blocks[loop.head].start].address:#06x}"
 
-    def _loop_of(self, one: Instruction) -> Loop | None:
-        block = self.analysis.graph.block_of(one.index)
-        return self.analysis.graph.loop_of(block.number) if block else None
-
     def _carriers(self, one: Accumulator) -> str:
         if not one.is_shared:
             return ", ".join(map(str, one.carriers))
@@ -366,13 +362,6 @@ def _name(one: Accumulator) -> str:
     """Return the id of the sentence about an accumulator."""
     kind = "rescaled-sum" if one.kind == "sum" and one.rescales else one.kind
     return f"{kind}-shared" if one.is_shared else f"{kind}-register"
-
-
-def _form(one: Accumulator) -> str:
-    """Return how a sum is added to: ``plain``, ``fused`` with the rescaling, ``scaled`` before."""
-    if not one.rescales:
-        return "plain"
-    return "fused" if any(step.opcode in _FUSED for step in one.rescales) else "scaled"
 
 
 def _size(type_: str, *, is_pointer: bool) -> int | None:
