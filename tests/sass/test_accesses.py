@@ -62,6 +62,11 @@ def test_constant_that_is_written_as_two_halves_is_no_half(assemble: Assemble) -
         ("ULDC.64 UR4, c[0x0][0x210]\nIADD3 R2, P0, R0, UR4, RZ", "sm_90", 0),
         ("LDCU.128 UR4, c[0x0][0x380]\nIADD3 R2, P0, PT, R0, UR6, RZ", "sm_100", 8),
         ("LDC.64 R6, c[0x0][0x388]\nIMAD.WIDE R2, R0, 0x4, R6", "sm_120", 8),
+        (
+            "LDCU.64 UR6, c[0x0][0x380]\nUIMAD.WIDE.U32 UR4, UR6, 0x1, UR8\nMOV R2, UR4",
+            "sm_100",
+            0,
+        ),
         ("MOV R2, R0", "sm_86", None),
     ],
 )

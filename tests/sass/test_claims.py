@@ -50,6 +50,14 @@ def test_claims_of_the_note_hold_where_they_do(arch: str, fast_math: bool) -> No
     assert failing == FAILING[fast_math, arch in OLD]
 
 
+@needs_tools
+@pytest.mark.parametrize("arch", ["sm_100", "sm_120"])
+def test_new_targets_unroll_the_first_pass_to_eight(arch: str) -> None:
+    first, second = summary(arch, True).ladders
+    assert first.endswith(": 8L 4 2 1")
+    assert second.endswith(": 16L 8 4 1L")
+
+
 def test_word_stands_for_an_entry_without_its_count(assemble: Callable[..., Program]) -> None:
     found = summarise(analyse(assemble("FMNMX R0, R1, R2, !PT\nSTG.E [R2.64], R0\nEXIT")))
     assert found.maximum == ("1 FMNMX",)

@@ -158,6 +158,8 @@ def _bases(one: Instruction) -> Iterator[Operand]:
     inputs = one.inputs
     if one.opcode in ("IMAD", "UIMAD") and len(inputs) >= 3:
         yield inputs[2]
+        if inputs[1].number == 1:  # an addition by the pipe that multiplies
+            yield inputs[0]
     elif one.opcode in ("LEA", "ULEA", "UCLEA") and len(inputs) >= 2:
         yield inputs[1]
     elif one.opcode in (
