@@ -105,6 +105,19 @@ def test_name_of_nothing_has_a_suggestion() -> None:
         open_code("onlin_softmax")
 
 
+@needs_tools
+def test_folder_of_triton_holds_a_cubin_a_kernel(tmp_path: Path) -> None:
+    for name in ("add", "mul"):
+        folder = tmp_path / f"{name}hash"
+        folder.mkdir()
+        source = f'extern "C" __global__ void {name}(float* y) {{ y[threadIdx.x] = 1; }}'
+        (folder / f"{name}.cubin").write_bytes(nvrtc.compile_cubin(source, "sm_90").code)
+        (folder / f"{name}.json").write_text("{}")
+    code = open_code(tmp_path)
+    assert [program.name for program in code.programs] == ["add", "mul"]
+    assert code.source is None
+
+
 def test_folder_without_cubins_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MachineCodeError, match=r"no \.cubin in it"):
         open_code(tmp_path)
