@@ -166,3 +166,19 @@ def test_header_of_a_package_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     text, skipped, options = headers.with_headers(device_code(source), source.text)
     assert text.startswith("#include <cuda_fp16.h>\n")
     assert (skipped, options) == ((), [f"-I{tmp_path}"])
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("relu", "relu"),
+        ("_Z5twicePKfPfi", "twice"),
+        ("_Z4foldILi4EfEvPT0_", "fold"),
+        ("_ZN2my6kernelEv", "kernel"),
+        ("_Z", "_Z"),
+    ],
+)
+def test_kernel_has_the_name_of_its_source(symbol: str, name: str) -> None:
+    code = read_code(LISTING.replace(": f", f": {symbol}").encode(), "k")
+    assert code.programs[0].short_name == name
+    assert code.kernel(name).name == code.kernel(symbol).name == symbol

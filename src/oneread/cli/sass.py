@@ -149,7 +149,7 @@ def diff(
     from oneread.sass.summary import roles_each, summarise
 
     build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
-    found = [(analysis.program.name, analysis) for _, analysis in _pair(first, second, build)]
+    found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
     for line in _sass_text.diff(summaries, costs, as_markdown):
@@ -225,7 +225,7 @@ def _show(code: "Code", analysis: "Analysis", lang: str) -> None:
     from oneread.sass.story.telling import tell
 
     program = analysis.program
-    say(styled(f"{program.name} ({program.arch})", "bold"))
+    say(styled(f"{program.short_name} ({program.arch})", "bold"))
     for line in _sass_text.story(code, tell(code, analysis), lang):
         say(line)
     say()
@@ -235,7 +235,7 @@ def _note(code: "Code", analysis: "Analysis", lang: str) -> str:
     from oneread.sass.story.markdown import markdown
     from oneread.sass.story.telling import tell
 
-    return markdown(code, analysis.program.name, tell(code, analysis), lang)
+    return markdown(code, analysis.program.short_name, tell(code, analysis), lang)
 
 
 def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> None:
@@ -244,11 +244,11 @@ def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> 
     lines: list[str] = []
     for code, analysis in found:
         program = analysis.program
-        name = f"{program.name}.{program.arch}.md"
+        name = f"{program.short_name}.{program.arch}.md"
         if any(f"({name})" in line for line in lines):
             raise fail(f"two kernels would be written to {folder / name}: name one with --kernel")
         (folder / name).write_text(_note(code, analysis, lang), "utf-8")
-        lines.append(f"- [{program.name}]({name}), {program.arch}, from {code.name}")
+        lines.append(f"- [{program.short_name}]({name}), {program.arch}, from {code.name}")
     (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
     note(f"wrote {len(lines)} notes and index.md to {folder}")
 

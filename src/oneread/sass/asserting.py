@@ -83,7 +83,7 @@ class SassAssertion:
 
     def __repr__(self) -> str:
         program = self.analysis.program
-        return f"<SassAssertion of {program.name} for {program.arch}>"
+        return f"<SassAssertion of {program.short_name} for {program.arch}>"
 
     def no_spills(self) -> SassAssertion:
         """Assert that nothing is kept in local memory."""
@@ -173,7 +173,9 @@ class SassAssertion:
         if len(shown) > _SHOWN:
             shown[_SHOWN:] = [f"  ... and {len(shown) - _SHOWN} more"]
         program = self.analysis.program
-        raise AssertionError("\n".join([f"{program.name} for {program.arch}: {what}", *shown]))
+        raise AssertionError(
+            "\n".join([f"{program.short_name} for {program.arch}: {what}", *shown])
+        )
 
 
 def _place(one: Instruction) -> str:

@@ -41,7 +41,8 @@ def describe(code: Code, analysis: Analysis) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "name": code.name,
-        "kernel": program.name,
+        "kernel": program.short_name,
+        "symbol": program.name,
         "arch": program.arch,
         "flags": list(code.build.flags) if code.build else [],
         "defines": dict(code.build.defines) if code.build else {},

@@ -5,6 +5,7 @@ Knows neither how they are read from text nor what they mean together.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -179,7 +180,10 @@ NOTHING_SAID: Final = Resources()
 
 @dataclass(frozen=True)
 class Program:
-    """The machine code of one kernel: ``target`` is 86 for sm_86, ``arch`` is that word."""
+    """The machine code of one kernel: ``target`` is 86 for sm_86, ``arch`` is that word.
+
+    `name` is the symbol, ``short_name`` what the source calls the kernel.
+    """
 
     name: str
     arch: str
@@ -189,6 +193,15 @@ class Program:
     @property
     def target(self) -> int:
         return int("".join(char for char in self.arch if char.isdigit()))
+
+    @property
+    def short_name(self) -> str:
+        # A mangled name begins with _Z, each of its parts with its length; the last one counts.
+        rest, found = self.name.removeprefix("_Z").removeprefix("N"), ""
+        while self.name.startswith("_Z") and (digits := re.match(r"\d+", rest)):
+            end = digits.end() + int(digits[0])
+            found, rest = rest[digits.end() : end], rest[end:]
+        return found or self.name
 
     @cached_property
     def at(self) -> dict[int, Instruction]:

@@ -67,9 +67,8 @@ class Code:
         MachineCodeError
             When there is none of that name, or several and none is named.
         """
-        names = [one.name for one in self.programs]
-        found = [one for one in self.programs if name is None or one.name == name]
-        found = found or [one for one in self.programs if name and name in one.name]
+        names = [one.short_name for one in self.programs]
+        found = [one for one in self.programs if name in (None, one.name, one.short_name)]
         if len(found) == 1:
             return found[0]
         asked = f"no kernel {name!r}" if name and not found else f"{len(found)} kernels"

@@ -117,7 +117,7 @@ class _Story:
         flags = " ".join(self.code.build.flags) if self.code.build else ""
         yield Statement(
             "built-with" if flags else "built",
-            {"kernel": program.name, "arch": program.arch, "flags": flags},
+            {"kernel": program.short_name, "arch": program.arch, "flags": flags},
         )
         count = len(self.analysis.warm)
         cold = len(self.analysis.instructions) - count
@@ -342,7 +342,7 @@ class _Story:
         """Return the names of the parameters by their offsets, if the source is known."""
         if self.code.source is None:
             return {}
-        name = self.analysis.program.name
+        name = self.analysis.program.short_name
         for one in find_kernels(self.code.source):
             if one.name == name:
                 found: dict[int, str] = {}
