@@ -13,6 +13,7 @@ from oneread.sass.decode.instruction import Program
 from oneread.sass.story.markdown import markdown
 from oneread.sass.story.telling import Section, Statement, tell
 from oneread.sass.story.words import LANGUAGES, catalogue, citation, sentence
+from oneread.source.text import SourceText
 
 Assemble = Callable[..., Program]
 
@@ -141,3 +142,15 @@ def test_sentences_are_filled(program: Program) -> None:
     for one in statements(program):
         for language in LANGUAGES:
             assert sentence(one, language)
+
+
+def test_note_shows_the_kernel_and_nothing_behind_it(program: Program) -> None:
+    source = SourceText(
+        "k.cu",
+        "int before;\ntemplate <int N>\n__global__ void kernel(float* y) {\n    if (N) { *y = 1; }\n}\n"
+        "int main() {}\n",
+    )
+    code = Code("k.cu", (program,), source)
+    text = markdown(code, "kernel", tell(code, analyse(program)))
+    shown = text[text.index("```cuda") :].split("```")[1]
+    assert shown.splitlines()[1:] == source.text.splitlines()[1:5]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from oneread.sass.checking import find_sources
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.read.opening import Code
 from oneread.sass.story.telling import Section
@@ -63,15 +64,13 @@ def _lines(code: Code, kernel: str, sections: Sequence[Section], language: str) 
 
 
 def _source(code: Code, kernel: str) -> Iterator[str]:
-    """Yield the source of a kernel from its first line to its last."""
+    """Yield the source of a kernel from its first line to the brace that closes it."""
     if code.source is None:
         return
-    starts = sorted(one.line for one in find_kernels(code.source))
     own = next((one.line for one in find_kernels(code.source) if one.name == kernel), None)
     if own is None:
         return
-    end = next((line - 1 for line in starts if line > own), code.source.lines)
-    lines = [code.source.line(number) for number in range(own, end + 1)]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    yield from ("", "```cuda", *lines, "```")
+    rest = "\n".join(code.source.line(number) for number in range(own, code.source.lines + 1))
+    body = next(find_sources(rest), "")
+    text = rest[: rest.find(body) + len(body)]
+    yield from ("", "```cuda", *text.splitlines(), "```")
