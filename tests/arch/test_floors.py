@@ -22,6 +22,7 @@ ALLOWED = {
     "source": set(),
     "trace": set(),
     "web": {"starlette", "uvicorn"},
+    "sass": set(),
     "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
     "backends": {"numpy", "ml_dtypes", "torch"},

@@ -82,7 +82,7 @@ def check_oneread(words: list[str]) -> None:
     assert program, "the command oneread is installed"
     names = [word for word in words[:2] if word.isalpha()]
     said = subprocess.run(
-        [program, *(names if words[0] == "bench" else names[:1]), "--help"],
+        [program, *(names if words[0] in ("bench", "sass") else names[:1]), "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from oneread.cli import bench, demo, info, ops, prove, read, trace, web
+from oneread.cli import bench, demo, info, ops, prove, read, sass, trace, web
 from oneread.cli._console import guarded, say
 
 
@@ -82,3 +82,4 @@ app.add_typer(bench.app, name="bench", help=bench.HELP)
 app.command("prove", help=prove.HELP)(prove.prove)
 app.command("trace", help=trace.HELP)(trace.trace)
 app.command("web", help=web.HELP)(web.web)
+app.add_typer(sass.app, name="sass", help=sass.HELP)

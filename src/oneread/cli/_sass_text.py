@@ -1,0 +1,162 @@
+"""What `oneread sass` shows on a terminal.
+
+Returns lines and prints nothing.
+"""
+
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from oneread.cli._console import styled
+
+if TYPE_CHECKING:
+    from oneread.sass.checking import Checked
+    from oneread.sass.claims import Claim
+    from oneread.sass.facts.roles import Role
+    from oneread.sass.read.opening import Build, Code
+    from oneread.sass.story.telling import Section
+    from oneread.sass.summary import Summary
+
+_WIDTH = 96
+
+
+def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterator[str]:
+    """Yield a kernel's story: a headline a section, sentences, the instructions that they quote."""
+    from oneread.sass.story.words import catalogue, citation, sentence
+    from oneread.source.host import in_one_line
+
+    words = catalogue(language)
+    if code.skipped:
+        yield in_one_line(code.skipped)
+    for number, section in enumerate(sections, 1):
+        yield ""
+        yield styled(f"{number}. {words['headings'][section.id]}", "bold")
+        for statement in section.statements:
+            yield from textwrap.wrap(sentence(statement, language), _WIDTH)
+            if cited := citation(statement.cites, language):
+                yield styled(f"    {cited}", "dim")
+            for one in statement.quotes:
+                place = f"line {one.line.line}" if one.line else ""
+                yield f"    {one.address:#06x}  {one.text:<56} {place}".rstrip()
+        if section.table:
+            names = tuple(words["columns"][name] for name in section.table.columns)
+            rows = (names, *section.table.rows)
+            widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
+            for row in rows:
+                cells = zip(row, widths, strict=True)
+                yield "    " + "  ".join(" " * (width - _cells(c)) + c for c, width in cells)
+
+
+def matrix(columns: "Mapping[tuple[str, str], Summary]", as_markdown: bool) -> Iterator[str]:
+    """Yield what all builds agree in, and a table of the rest: builds that agree share a row."""
+    groups: dict[Summary, list[tuple[str, str]]] = {}
+    for build, summary in columns.items():
+        groups.setdefault(summary, []).append(build)
+    names = [field.name for field in fields(next(iter(groups)))]
+    values = {name: [_shown(getattr(summary, name)) for summary in groups] for name in names}
+    same = [name for name in names if len(set(values[name])) == 1]
+    other = [name for name in names if name not in same]
+    if len(groups) > 1:
+        yield "In every build: " + ", ".join(f"{_word(name)} {values[name][0]}" for name in same)
+        yield ""
+    rows = [("", *map(_word, other or names))]
+    for nth, builds in enumerate(groups.values()):
+        maths = " ".join(dict.fromkeys(math for _, math in builds))
+        targets = " ".join(dict.fromkeys(arch.removeprefix("sm_") for arch, _ in builds))
+        rows.append((f"sm_{targets} {maths}", *(values[name][nth] for name in other or names)))
+    yield from _table(rows, as_markdown)
+
+
+def diff(
+    summaries: "Sequence[tuple[str, Summary]]",
+    costs: "Sequence[tuple[str, Mapping[Role, float]]]",
+    as_markdown: bool,
+) -> Iterator[str]:
+    """Yield the properties in which kernels differ, and what an element costs by role."""
+    heads = [name for name, _ in summaries]
+    rows = [("", *heads)]
+    for field in fields(summaries[0][1]):
+        values = [_shown(getattr(summary, field.name)) for _, summary in summaries]
+        if len(set(values)) > 1:
+            rows.append((_word(field.name), *values))
+    yield from _table(rows, as_markdown) if len(rows) > 1 else ["They agree in every property."]
+    roles = dict.fromkeys(role for _, cost in costs for role, each in cost.items() if each)
+    if roles:
+        yield ""
+        yield "Instructions an element, in the widest loops:"
+        yield ""
+        counts = [(role, *(f"{cost.get(role, 0):.2f}" for _, cost in costs)) for role in roles]
+        sums = tuple(f"{sum(cost.values()):.2f}" for _, cost in costs)
+        yield from _table([("", *heads), *counts, ("all", *sums)], as_markdown)
+
+
+def check(checked: "Checked") -> Iterator[str]:
+    """Yield how many quotes each build has, the best builds, and quotes that none has."""
+    whole = [one for one in checked.quotes if not one.is_elided]
+    parts = [one for one in checked.quotes if one.is_elided]
+    rows = [("", f"lines of {len(whole)}", f"patterns of {len(parts)}")]
+    for tried in checked.tried:
+        counts = [sum(one in tried.found for one in kind) for kind in (whole, parts)]
+        mark = " <-" if tried.build in checked.best else ""
+        rows.append((_build(tried.build), str(counts[0]), f"{counts[1]}{mark}"))
+    yield from _aligned(rows)
+    for one in checked.missing:
+        yield styled(f"in no build: line {one.line}: {one.text}", "red")
+
+
+def claims(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
+    """Yield each claim with the builds that it fails for, and what those have instead."""
+    yield ""
+    for number, claim in enumerate(given, 1):
+        failing = [one for one in checked.tried if not claim.holds(one.summary)]
+        holds = len(checked.tried) - len(failing)
+        style = "red" if failing else "green"
+        verdict = styled(f"holds for {holds} of {len(checked.tried)} builds", style)
+        yield f"{number}. {claim.sentence} {verdict}"
+        values: dict[str, list[str]] = {}
+        for one in failing:
+            shown = _shown(getattr(one.summary, claim.property))
+            values.setdefault(shown, []).append(_build(one.build))
+        for shown, builds in values.items():
+            yield f"   {_word(claim.property)} {shown}: {', '.join(builds)}"
+
+
+def _build(build: "Build") -> str:
+    return f"{build.arch} {' '.join(build.flags) or 'default'}"
+
+
+def _table(rows: Sequence[tuple[str, ...]], as_markdown: bool) -> Iterator[str]:
+    if as_markdown:
+        ruled = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
+        yield from (f"| {' | '.join(row)} |" for row in ruled)
+    else:
+        yield from _aligned(rows)
+
+
+def _word(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, tuple):
+        return "; ".join(value)
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield rows with their columns under each other, the first to the left."""
+    widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            f"{one}{' ' * (width - _cells(one))}" for one, width in zip(row, widths, strict=True)
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def _cells(text: str) -> int:
+    """Return the cells of a terminal that a text takes."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

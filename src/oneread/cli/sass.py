@@ -1,0 +1,263 @@
+"""`oneread sass`: what the compiler made of a kernel, without a GPU."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oneread.cli import _sass_text
+from oneread.cli._console import FAILURE, fail, note, say, styled, write
+
+if TYPE_CHECKING:
+    from oneread.sass import Analysis, Build, Code
+
+HELP = "Read machine code: what the compiler made of a kernel."
+
+EXPLAIN_HELP = """Tell what a kernel's machine code does.
+
+Each NAME is a .cu file or a key of the gallery, which NVRTC compiles without a GPU; a cubin; text
+that nvdisasm or cuobjdump -sass wrote (- is standard input); or a folder of Triton's cache.
+"""
+
+MATRIX_HELP = """Compile a kernel for several targets, with fast and default maths, side by side.
+
+NAME is a .cu file or a key of the gallery. What all builds agree in stands above; the rest is a
+table, in which builds that agree share a row.
+"""
+
+DIFF_HELP = """Compare the machine code of two kernels by what it does.
+
+Shows the properties that differ and the instructions that an element takes, by what they are there
+for, summed over the loops that go over elements.
+"""
+
+CHECK_HELP = """Find the lines of machine code that a note quotes in fresh builds of its kernel.
+
+NOTE is text in any language with the kernel in it, or beside --source. Each line counts once;
+those with an ellipsis are patterns. --claims judges statements about properties, each with the
+builds that it fails for. Exit status 1: some line is in no build.
+"""
+
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources or machine code.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A source.")]
+Archs = Annotated[
+    list[str] | None, typer.Option("--arch", metavar="sm_86", help="A target; all by default.")
+]
+NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_default=False)]
+Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
+Claims = Annotated[
+    Path | None, typer.Option(metavar="FILE.toml", help="Statements to judge for each build.")
+]
+AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
+Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Arch = Annotated[str | None, typer.Option(metavar="sm_86", help="Target; sm_86 for a source.")]
+FastMath = Annotated[bool, typer.Option("--fast-math", help="Compile with --use_fast_math.")]
+Opt = Annotated[list[str] | None, typer.Option(metavar="FLAG", help="An option of the compiler.")]
+Define = Annotated[
+    list[str] | None, typer.Option("--define", "-D", metavar="TILE=256", help="A macro.")
+]
+Lang = Annotated[str, typer.Option(metavar="en|ko", help="Language of the story.")]
+AsMarkdown = Annotated[bool, typer.Option("--md", help="The story as a Markdown note.")]
+Folder = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where notes go, with an index.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
+
+
+@app.command("explain", help=EXPLAIN_HELP)
+def explain(
+    names: Names,
+    kernel: Kernel = None,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    define: Define = None,
+    lang: Lang = "en",
+    as_markdown: AsMarkdown = False,
+    out: Folder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was found out about kernels."""
+    from oneread.sass import Build, record
+    from oneread.sass.story.words import LANGUAGES
+
+    if as_markdown and as_json:
+        raise fail("--md and --json exclude each other")
+    if out is not None and not as_markdown:
+        raise fail("--out is for the notes of --md")
+    if lang not in LANGUAGES:
+        raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
+    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    found = _analysed(names, kernel, build)
+    if as_json:
+        for code, analysis in found:
+            write(record.dumps([record.describe(code, analysis)]))
+    elif out is not None:
+        _keep(out, found, lang)
+    elif as_markdown:
+        for code, analysis in found:
+            write(_note(code, analysis, lang))
+    else:
+        for code, analysis in found:
+            _show(code, analysis, lang)
+
+
+@app.command("matrix", help=MATRIX_HELP)
+def matrix(
+    name: Name,
+    kernel: Kernel = None,
+    arch: Archs = None,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+) -> None:
+    """Show properties of a kernel for each build."""
+    from oneread.runtime.nvrtc import TARGETS
+    from oneread.sass import Build, analyse, open_code
+    from oneread.sass.summary import summarise
+
+    columns = {}
+    for fast_math in (True, False):
+        for target in arch or TARGETS:
+            build = Build(target, fast_math, tuple(opt or ()), _defines(define))
+            code = open_code(name, build)
+            if code.build is None:
+                raise fail(f"{name} is machine code already; matrix compiles a source")
+            summary = summarise(analyse(code.kernel(kernel)))
+            columns[target, "fast" if fast_math else "default"] = summary
+    for line in _sass_text.matrix(columns, as_markdown):
+        say(line)
+
+
+@app.command("diff", help=DIFF_HELP)
+def diff(
+    first: Name,
+    second: Name,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+) -> None:
+    """Show in what two kernels differ."""
+    from oneread.sass import Build
+    from oneread.sass.summary import roles_each, summarise
+
+    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
+    summaries = [(name, summarise(analysis)) for name, analysis in found]
+    costs = [(name, roles_each(analysis)) for name, analysis in found]
+    for line in _sass_text.diff(summaries, costs, as_markdown):
+        say(line)
+
+
+@app.command("check", help=CHECK_HELP)
+def check(
+    note_file: NoteFile,
+    source: Source = None,
+    arch: Archs = None,
+    opt: Opt = None,
+    claims: Claims = None,
+) -> None:
+    """Say which builds have the lines that a note quotes."""
+    from oneread.runtime.nvrtc import TARGETS
+    from oneread.sass import Build
+    from oneread.sass.checking import check_note
+    from oneread.sass.claims import read_claims
+
+    given = read_claims(_text(claims), claims.name) if claims else []
+
+    builds = [
+        Build(target, fast_math, tuple(opt or ()))
+        for fast_math in (True, False)
+        for target in arch or TARGETS
+    ]
+    text = _text(source) if source else None
+    checked = check_note(_text(note_file), builds, text, note_file.name)
+    for line in _sass_text.check(checked):
+        say(line)
+    if given:
+        for line in _sass_text.claims(checked, given):
+            say(line)
+    if checked.missing:
+        raise SystemExit(FAILURE)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise fail(f"{path}: no text in UTF-8") from None
+
+
+def _pair(first: str, second: str, build: "Build") -> "list[tuple[Code, Analysis]]":
+    """Open two files or keys with one kernel each."""
+    found = []
+    for name in (first, second):
+        opened = list(_analysed([name], None, build))
+        if len(opened) != 1:
+            raise fail(f"{name} has {len(opened)} kernels; diff compares files with one each")
+        found += opened
+    return found
+
+
+def _analysed(
+    names: list[str], kernel: str | None, build: "Build"
+) -> "Iterator[tuple[Code, Analysis]]":
+    """Open what was named, one kernel after another."""
+    from oneread.sass import analyse, open_code, read_code
+
+    for name in names:
+        if name == "-":
+            code = read_code(sys.stdin.buffer.read(), "standard input", build.arch)
+        else:
+            code = open_code(name, build)
+        for program in [code.kernel(kernel)] if kernel else code.programs:
+            yield code, analyse(program)
+
+
+def _show(code: "Code", analysis: "Analysis", lang: str) -> None:
+    from oneread.sass.story.telling import tell
+
+    program = analysis.program
+    say(styled(f"{program.short_name} ({program.arch})", "bold"))
+    for line in _sass_text.story(code, tell(code, analysis), lang):
+        say(line)
+    say()
+
+
+def _note(code: "Code", analysis: "Analysis", lang: str) -> str:
+    from oneread.sass.story.markdown import markdown
+    from oneread.sass.story.telling import tell
+
+    return markdown(code, analysis.program.short_name, tell(code, analysis), lang)
+
+
+def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> None:
+    """Write a note a kernel, and an index of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines: list[str] = []
+    for code, analysis in found:
+        program = analysis.program
+        name = f"{program.short_name}.{program.arch}.md"
+        if any(f"({name})" in line for line in lines):
+            raise fail(f"two kernels would be written to {folder / name}: name one with --kernel")
+        (folder / name).write_text(_note(code, analysis, lang), "utf-8")
+        lines.append(f"- [{program.short_name}]({name}), {program.arch}, from {code.name}")
+    (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
+    note(f"wrote {len(lines)} notes and index.md to {folder}")
+
+
+def _defines(given: list[str] | None) -> dict[str, int]:
+    found = {}
+    for text in given or ():
+        macro, _, value = text.partition("=")
+        if not re.fullmatch(r"[A-Za-z_]\w*", macro) or not re.fullmatch(r"-?\d+|", value):
+            raise fail(f"--define {text}: write NAME=NUMBER")
+        found[macro] = int(value or 1)
+    return found

@@ -1,0 +1,163 @@
+"""Lines of machine code that a note quotes, looked for in fresh builds of the kernel it is about.
+
+The note may be in any language: a line of machine code is known by its opcode. Addresses are not
+compared, as they are a build's own. Knows no view.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from oneread.sass.analysis import analyse
+from oneread.sass.decode.instruction import Program
+from oneread.sass.decode.opcodes import PIPES
+from oneread.sass.errors import MachineCodeError
+from oneread.sass.read.opening import Build, compile_source
+from oneread.sass.summary import Summary, summarise
+from oneread.source.text import SourceText
+
+#: A line of a note that may be an instruction: perhaps an address, a guard; the opcode; the rest.
+_LINE: Final = re.compile(
+    r"[ \t]*(?:/\*[0-9a-f]{4,8}\*/[ \t]*)?((?:@!?U?P[0-9T][ \t]+)?([A-Z][A-Z0-9]+)\b[^;\n]*?)"
+    r"[ \t]*(;?)[ \t]*(?:/\*.*)?",
+    re.ASCII,
+)
+_ELISION: Final = re.compile(r"\.\.\.|\N{HORIZONTAL ELLIPSIS}")
+#: What a note may leave out: that an operand is kept, and the descriptor of later targets.
+_LEFT_OUT: Final = re.compile(r"\.reuse\b|\bdesc\[UR\d+\](?=\[)", re.ASCII)
+#: What notes leave out at the top of a kernel.
+PRELUDE: Final = "#include <float.h>\n#include <math.h>\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A line of machine code in a note: its text, its line, and whether parts are left out."""
+
+    text: str
+    line: int
+    is_elided: bool
+
+
+class Tried(NamedTuple):
+    """A build: the quotes that it has, and its properties (those of the first kernel)."""
+
+    build: Build
+    found: frozenset[Quote]
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The different quotes of a note, and the builds that were tried."""
+
+    quotes: tuple[Quote, ...]
+    tried: tuple[Tried, ...]
+
+    @property
+    def best(self) -> tuple[Build, ...]:
+        """Return the builds with the most quotes, in the order in which they were tried."""
+        most = max((len(one.found) for one in self.tried), default=0)
+        return tuple(one.build for one in self.tried if one.found and len(one.found) == most)
+
+    @property
+    def missing(self) -> tuple[Quote, ...]:
+        """Return the quotes that no build has."""
+        found = frozenset[Quote]().union(*(one.found for one in self.tried))
+        return tuple(one for one in self.quotes if one not in found)
+
+
+def check_note(
+    text: str, builds: Iterable[Build], source: str | None = None, name: str = "note"
+) -> Checked:
+    """Look for the lines that a note quotes in builds of its kernel.
+
+    Parameters
+    ----------
+    text : str
+        The note.
+    builds : iterable of Build
+        Targets and options to try.
+    source : str, optional
+        The kernel's source; the kernels in the note if left out.
+    name : str
+        What to call the note where it is refused.
+
+    Returns
+    -------
+    Checked
+        Which build has which line.
+
+    Raises
+    ------
+    MachineCodeError
+        When the note quotes nothing, or has no kernel and no source is given.
+    KernelCompileError
+        When the compiler refuses the source.
+    """
+    quotes = tuple(find_quotes(text))
+    if not quotes:
+        raise MachineCodeError(f"{name}: quotes no line of machine code")
+    if source is None:
+        kernels = list(find_sources(text))
+        if not kernels:
+            raise MachineCodeError(f"{name}: has no kernel in it; give its source")
+        source = PRELUDE + "\n".join(kernels)
+    tried = []
+    for build in builds:
+        code = compile_source(SourceText(f"{name}.cu", source), build)
+        summary = summarise(analyse(code.programs[0]))
+        tried.append(Tried(build, frozenset(_present(quotes, code.programs)), summary))
+    return Checked(quotes, tuple(tried))
+
+
+def find_quotes(text: str) -> Iterator[Quote]:
+    """Yield the lines of a text that are machine code, each once.
+
+    A line ends with a semicolon, or leaves something out by an ellipsis.
+    """
+    seen: set[str] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _LINE.fullmatch(line.strip("` "))
+        if found is None or found[2] not in PIPES:
+            continue
+        shown = _normal(found[1])
+        is_elided = _ELISION.search(shown) is not None
+        if (found[3] or is_elided) and shown not in seen:
+            seen.add(shown)
+            yield Quote(shown, number, is_elided)
+
+
+def find_sources(text: str) -> Iterator[str]:
+    """Yield the kernels in a text, from the line of `__global__` to the brace that closes it."""
+    at = 0
+    while (start := text.find("__global__", at)) >= 0:
+        opening = text.find("{", start)
+        depth, at = 0, opening if opening >= 0 else len(text)
+        while at < len(text):
+            depth += (text[at] == "{") - (text[at] == "}")
+            at += 1
+            if depth == 0:
+                yield text[text.rfind("\n", 0, start) + 1 : at]
+                break
+
+
+def _present(quotes: Iterable[Quote], programs: Iterable[Program]) -> Iterator[Quote]:
+    """Yield the quotes that are among the instructions of a build."""
+    lines = {_normal(one.text) for program in programs for one in program.instructions}
+    for quote in quotes:
+        if quote.is_elided:
+            pieces = map(re.escape, _ELISION.split(quote.text))
+            form = re.compile(".*".join(pieces))
+            if any(form.fullmatch(line) for line in lines):
+                yield quote
+        elif quote.text in lines:
+            yield quote
+
+
+def _normal(text: str) -> str:
+    """Return an instruction's text as all notes and disassemblers could have it."""
+    short = _LEFT_OUT.sub("", text)
+    return re.sub(r"[ \t]*,[ \t]*", ", ", " ".join(short.split()))

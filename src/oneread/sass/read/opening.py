@@ -1,0 +1,227 @@
+"""What a name stands for: a source, a cubin, a disassembler's text, a folder of Triton's.
+
+Knows formats by their first bytes; knows no instruction.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from oneread.runtime import nvrtc
+from oneread.sass.decode.decoding import decode
+from oneread.sass.decode.instruction import Program
+from oneread.sass.errors import MachineCodeError
+from oneread.sass.read import nvdisasm
+from oneread.sass.read.elf import is_elf, read_cubin
+from oneread.sass.read.headers import with_headers
+from oneread.sass.read.listing import is_listing, read_listing
+from oneread.source.catalogue import read_catalogue
+from oneread.source.host import Skipped, device_code
+from oneread.source.text import SourceText
+
+#: Where a kernel is compiled for if nothing is said: the target of the SASS note.
+DEFAULT_ARCH: Final = "sm_86"
+SOURCES: Final = (".cu", ".cuh", ".cpp", ".h")
+_FATBIN: Final = b"\x50\xed\x55\xba"
+_LARGEST_BYTES: Final = 256 << 20
+
+
+@dataclass(frozen=True)
+class Build:
+    """How a source is compiled."""
+
+    arch: str | None = None
+    fast_math: bool = False
+    options: Sequence[str] = ()
+    defines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return the options as the compiler is given them."""
+        return (*(("--use_fast_math",) if self.fast_math else ()), *self.options)
+
+
+@dataclass(frozen=True)
+class Code:
+    """What was opened: kernels, and the source and the build that they come from, if any.
+
+    ``skipped`` is what of the source was left out as host code.
+    """
+
+    name: str
+    programs: tuple[Program, ...]
+    source: SourceText | None = None
+    build: Build | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+    def kernel(self, name: str | None = None) -> Program:
+        """Return a kernel by name, the only one if no name is given.
+
+        Raises
+        ------
+        MachineCodeError
+            When there is none of that name, or several and none is named.
+        """
+        names = [one.short_name for one in self.programs]
+        found = [one for one in self.programs if name in (None, one.name, one.short_name)]
+        if len(found) == 1:
+            return found[0]
+        asked = f"no kernel {name!r}" if name and not found else f"{len(found)} kernels"
+        raise MachineCodeError(f"{self.name} has {asked}; there are {', '.join(names)}")
+
+
+def open_code(name: str | os.PathLike[str], build: Build | None = None) -> Code:
+    """Open what a name stands for.
+
+    Parameters
+    ----------
+    name : str or path
+        A key of the gallery, a ``.cu`` file, a cubin, saved text of ``nvdisasm`` or
+        ``cuobjdump -sass``, or a folder of Triton's cache.
+    build : Build, optional
+        How a source is compiled; ``arch`` is also taken for text that does not say its target.
+
+    Returns
+    -------
+    Code
+        The kernels in it.
+
+    Raises
+    ------
+    MachineCodeError
+        When it is none of these, or damaged.
+    BackendUnavailableError
+        When a tool is missing that it takes; the message says how to get it.
+    KernelCompileError
+        When the compiler refuses the source.
+    """
+    text = os.fspath(name)
+    path = Path(text)
+    catalogue = read_catalogue()
+    if text in catalogue.kernels and not path.exists():
+        build = build or Build()
+        entry = catalogue.kernels[text]
+        build = replace(build, defines={**entry.bench_defines, **build.defines})
+        source = catalogue.path(text)
+        return compile_source(SourceText(source.name, source.read_text("utf-8")), build)
+    if path.is_dir():
+        return _folder(path)
+    if not path.exists():
+        close = difflib.get_close_matches(text, catalogue.kernels, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise MachineCodeError(f"{text!r} is no file and no key of the gallery{hint}")
+    if path.stat().st_size > _LARGEST_BYTES:
+        raise MachineCodeError(f"{text}: larger than {_LARGEST_BYTES >> 20} MiB")
+    data = path.read_bytes()
+    if path.suffix in SOURCES:
+        return compile_source(SourceText(path.name, _decoded(data, text)), build or Build())
+    return read_code(data, text, build.arch if build else None)
+
+
+def read_code(data: bytes, name: str, arch: str | None = None) -> Code:
+    """Read machine code from bytes: a cubin, or a disassembler's text.
+
+    Parameters
+    ----------
+    data : bytes
+        The content of a file, or what came on standard input.
+    name : str
+        What to call it.
+    arch : str, optional
+        The target, for text that does not say it.
+
+    Returns
+    -------
+    Code
+        The kernels in it.
+
+    Raises
+    ------
+    MachineCodeError
+        When it is neither, or damaged.
+    BackendUnavailableError
+        When it is a cubin and there is no ``nvdisasm``.
+    """
+    if is_elf(data):
+        return Code(name, _disassembled(data, name))
+    if data.startswith(_FATBIN):
+        raise MachineCodeError(f"{name}: a fatbin; extract a cubin: cuobjdump -xelf all {name}")
+    text = _decoded(data, name)
+    if text.lstrip().startswith(("[", "{")) and "SchemaVersion" in text[:4096]:
+        raise MachineCodeError(
+            f"{name}: JSON of nvdisasm has no encodings; save its text: nvdisasm -c -gi -hex"
+        )
+    if not is_listing(text) and ".visible .entry" in text:
+        raise MachineCodeError(f"{name}: PTX, no machine code; assemble it: ptxas -arch=sm_86")
+    return Code(name, tuple(decode(one) for one in read_listing(text, name, arch or "")))
+
+
+def compile_source(source: SourceText, build: Build) -> Code:
+    """Compile a source, its host code left out.
+
+    Parameters
+    ----------
+    source : SourceText
+        CUDA C++.
+    build : Build
+        Target and options.
+
+    Returns
+    -------
+    Code
+        Its kernels.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When NVRTC or ``nvdisasm`` is missing, or the target is not known.
+    KernelCompileError
+        When the compiler refuses it.
+    MachineCodeError
+        When there is no kernel in it.
+    """
+    build = replace(build, arch=build.arch or DEFAULT_ARCH)
+    device = device_code(source)
+    text, skipped, folders = with_headers(device, source.text)
+    cubin = nvrtc.compile_cubin(
+        text,
+        build.arch or DEFAULT_ARCH,
+        name=source.name,
+        defines=build.defines,
+        options=[*build.flags, *folders],
+    )
+    programs = _disassembled(cubin.code, source.name)
+    return Code(source.name, programs, source, build, skipped)
+
+
+def _disassembled(data: bytes, name: str) -> tuple[Program, ...]:
+    cubin = read_cubin(data, name)
+    listings = read_listing(nvdisasm.disassemble(data, name), name, cubin.arch)
+    return tuple(
+        decode(replace(one, resources=cubin.resources(one.name)))
+        for one in listings
+        if one.name in cubin.kernels
+    )
+
+
+def _folder(path: Path) -> Code:
+    """Read the kernels that Triton keeps in a folder of its cache."""
+    cubins = sorted(path.rglob("*.cubin"))
+    if not cubins:
+        raise MachineCodeError(f"{path}: no folder of Triton's cache: no .cubin in it")
+    found: list[Program] = []
+    for one in cubins:
+        found += _disassembled(one.read_bytes(), one.name)
+    return Code(str(path), tuple(found))
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MachineCodeError(f"{name}: neither a cubin nor text in UTF-8") from None

@@ -1,0 +1,374 @@
+"""What is to be said about a kernel, as ids of sentences with what stands in their gaps.
+
+Sections and their order are those of the SASS note. Every sentence names the instructions that
+show it. Knows no language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from oneread.sass.analysis import Analysis
+from oneread.sass.decode.instruction import Instruction
+from oneread.sass.decode.opcodes import Pipe
+from oneread.sass.facts.accesses import parameter_base
+from oneread.sass.facts.accumulators import Accumulator
+from oneread.sass.facts.loops import Work, count_elements
+from oneread.sass.facts.reductions import Reduction
+from oneread.sass.facts.throughput import cost
+from oneread.sass.flow.graph import Loop
+from oneread.sass.read.opening import Code
+from oneread.source.host import find_kernels
+
+_SPECIAL: Final = {
+    "SR_TID.X": "threadIdx.x", "SR_TID.Y": "threadIdx.y", "SR_TID.Z": "threadIdx.z",
+    "SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z",
+    "SR_LANEID": "laneid",
+}  # fmt: skip
+
+
+Gap: TypeAlias = str | int | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence: its id, what fills its gaps, the instructions it is about.
+
+    A gap of several words is a list of loops. ``quotes`` are the instructions that are shown in
+    full; a sentence without instructions is about what is not there.
+    """
+
+    id: str
+    gaps: Mapping[str, Gap] = field(default_factory=dict)
+    cites: tuple[Instruction, ...] = ()
+    quotes: tuple[Instruction, ...] = ()
+
+
+#: Pipes that the table has columns for; what is in no other is in neither.
+_PIPES: Final[tuple[Pipe, ...]] = ("fma", "alu", "mufu", "lsu", "uniform", "control")
+_FUSED: Final = ("FFMA", "DFMA", "HFMA2")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: ids of its columns, and rows of words."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the story; a table stands behind its sentences."""
+
+    id: str
+    statements: tuple[Statement, ...]
+    table: Table | None = None
+
+
+def tell(code: Code, analysis: Analysis) -> list[Section]:
+    """Return the story of a kernel.
+
+    Parameters
+    ----------
+    code : Code
+        Where it comes from.
+    analysis : Analysis
+        The facts about it.
+
+    Returns
+    -------
+    list of Section
+        In the order of the SASS note.
+    """
+    story = _Story(code, analysis)
+    sections = {
+        "source": story.source,
+        "guard": story.guard,
+        "accumulators": story.accumulators,
+        "maximum": story.maximum,
+        "exponential": story.exponential,
+        "sum": story.sum,
+        "shared": story.shared,
+        "unrolling": story.unrolling,
+        "normalisation": story.normalisation,
+        "limits": story.limits,
+    }
+    return [
+        Section(name, tuple(told()), story.costs() if name == "limits" else None)
+        for name, told in sections.items()
+    ]
+
+
+class _Story:
+    """The sections of one kernel."""
+
+    def __init__(self, code: Code, analysis: Analysis) -> None:
+        self.code = code
+        self.analysis = analysis
+        self.instructions = analysis.program.instructions
+
+    # ---- sections
+
+    def source(self) -> Iterator[Statement]:
+        program = self.analysis.program
+        flags = " ".join(self.code.build.flags) if self.code.build else ""
+        yield Statement(
+            "built-with" if flags else "built",
+            {"kernel": program.short_name, "arch": program.arch, "flags": flags},
+        )
+        count = len(self.analysis.warm)
+        cold = len(self.analysis.instructions) - count
+        yield Statement("size-cold" if cold else "size", {"count": count, "cold": cold})
+        if program.resources.registers is not None:
+            yield Statement(
+                "resources",
+                {
+                    "registers": program.resources.registers,
+                    "shared": program.resources.shared_bytes or 0,
+                },
+            )
+        for opcode, times in sorted(self.analysis.unknown.items()):
+            lines = tuple(one for one in self.analysis.instructions if one.opcode == opcode)
+            yield Statement("unknown", {"opcode": opcode, "count": times}, lines)
+
+    def guard(self) -> Iterator[Statement]:
+        found = self.analysis.exits
+        if not found:
+            yield Statement("guard-none")
+        for one in found:
+            names = [_SPECIAL.get(name, name) for name in one.special]
+            names += [self._parameter(offset) for offset in one.parameters]
+            lines = (*one.steps, one.instruction)
+            what = ", ".join(names)
+            yield Statement("guard" if what else "guard-unclear", {"what": what}, lines, lines)
+
+    def accumulators(self) -> Iterator[Statement]:
+        groups: dict[tuple[str, str, str], list[Accumulator]] = {}
+        for one in self.analysis.accumulators:
+            initial = one.initial.text if one.initial else ""
+            groups.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+        if not groups:
+            yield Statement("accumulators-none")
+        for (kind, where, initial), same in groups.items():
+            loops = tuple(self._loop(one.loop) for one in same)
+            gaps: dict[str, Gap] = {"loop": loops, "where": where, "initial": initial}
+            first = tuple(one.initial.instruction for one in same if one.initial)
+            lines = (*dict.fromkeys(first), *(step for one in same for step in one.updates))
+            yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
+
+    def maximum(self) -> Iterator[Statement]:
+        found = [one for one in self.analysis.choices if one.extreme == "max" and one.is_float]
+        if not found:
+            yield Statement("maximum-none")
+        for form in dict.fromkeys(one.form for one in found):
+            same = [one for one in found if one.form == form]
+            gaps: dict[str, Gap] = {"count": len(same), "form": form}
+            lines = tuple(one.steps[-1] for one in same)
+            yield Statement("maximum", gaps, lines, same[0].steps)
+            if "+" in form:
+                yield Statement("maximum-nan", {"form": form}, same[0].steps)
+
+    def exponential(self) -> Iterator[Statement]:
+        found = self.analysis.exponentials
+        if not found:
+            yield Statement("exponential-none")
+        for form in dict.fromkeys(one.form for one in found):
+            same = [one for one in found if one.form == form]
+            lines = tuple(one.power for one in same)
+            yield Statement(f"exponential-{form}", {"count": len(same)}, lines, same[0].parts)
+
+    def sum(self) -> Iterator[Statement]:
+        found = [one for one in self.analysis.accumulators if one.kind == "sum"]
+        if not found:
+            yield Statement("sum-none")
+        for form in dict.fromkeys(one.form for one in found):
+            same = [one for one in found if one.form == form]
+            steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
+            lines = tuple(steps[index] for index in sorted(steps))
+            fused = tuple(one for one in lines if one.opcode.startswith(_FUSED))
+            gaps: dict[str, Gap] = {
+                "loop": tuple(self._loop(one.loop) for one in same),
+                "count": ", ".join(str(one.length) for one in same),
+            }
+            yield Statement(f"sum-{form}", gaps, lines, (fused or lines)[:3])
+
+    def shared(self) -> Iterator[Statement]:
+        lines = [one.instruction for one in self.analysis.accesses if one.space == "shared"]
+        barriers = [one for one in self.analysis.warm if one.opcode == "BAR"]
+        if not lines:
+            yield Statement("shared-none")
+        else:
+            loads = sum(one.opcode == "LDS" for one in lines)
+            counts = {"stores": len(lines) - loads, "loads": loads, "barriers": len(barriers)}
+            yield Statement("shared", counts, (*lines, *barriers))
+        groups: dict[tuple[object, ...], list[Reduction]] = {}
+        for one in self.analysis.reductions:
+            groups.setdefault((one.form, one.operations, one.distances), []).append(one)
+        for same in groups.values():
+            first = same[0]
+            kind = f"reduction-{first.form}"
+            kind += "" if first.distances or first.form == "redux" else "-loop"
+            gaps: dict[str, Gap] = {
+                "what": ", ".join(first.operations),
+                "steps": ", ".join(map(str, first.distances)),
+                "count": len(same),
+            }
+            moves = tuple(move for one in same for move in one.moves)
+            yield Statement(kind, gaps, moves, first.moves[:1])
+        local = tuple(one.instruction for one in self.analysis.accesses if one.space == "local")
+        if local:
+            yield Statement("local", {"count": len(local)}, local)
+
+    def unrolling(self) -> Iterator[Statement]:
+        if not self.analysis.ladders:
+            yield Statement("unrolling-none")
+        for one in self.analysis.ladders:
+            rungs = ", ".join(f"{rung.elements}{' (L)' if rung.loop else ''}" for rung in one.rungs)
+            lines = tuple(access.instruction for rung in one.rungs for access in rung.accesses)
+            widest = max(one.rungs, key=lambda rung: rung.elements)
+            gaps: dict[str, Gap] = {
+                "line": one.line or 0,
+                "rungs": rungs,
+                "what": "__shared__" if one.space == "shared" else self._parameter(one.parameter),
+            }
+            kind = "unrolled" if widest.elements > 1 else "not-unrolled"
+            quotes = tuple(access.instruction for access in widest.accesses)
+            yield Statement(f"{kind}-{'line' if one.line else 'somewhere'}", gaps, lines, quotes)
+
+    def normalisation(self) -> Iterator[Statement]:
+        found = self.analysis.divisions
+        if not found:
+            yield Statement("division-none")
+        for form in dict.fromkeys(one.form for one in found):
+            same = [one for one in found if one.form == form]
+            lines = tuple(one.reciprocal for one in same)
+            checks = sum(len(one.checks) for one in same)
+            first = same[0]
+            quotes = (first.reciprocal, *(first.checks or first.products)[:1])
+            yield Statement(
+                f"division-{form}", {"count": len(same), "checks": checks}, lines, quotes
+            )
+            repeated = tuple(one for one in lines if self.analysis.loop_of(one))
+            if repeated and form != "integer":
+                yield Statement("division-repeated", {"count": len(repeated)}, repeated)
+
+    def limits(self) -> Iterator[Statement]:
+        if not self.analysis.works:
+            yield from self._straight()
+            return
+        heads = [work.instructions[0] for work in self.analysis.works]
+        yield Statement("limits", {}, tuple(heads))
+        widest = {
+            max((rung for rung in one.rungs if rung.loop), key=lambda rung: rung.elements).loop
+            for one in self.analysis.ladders
+        }
+        for work in self.analysis.works:
+            if work.loop in widest:
+                yield from self._work(work)
+
+    def costs(self) -> Table | None:
+        """Return what each loop costs, as a table."""
+        rows = []
+        for work in self.analysis.works:
+            price = work.cost
+            pipes = [f"{price.pipes.get(name, 0) / price.elements:.2f}" for name in _PIPES]
+            times = (price.stall_cycles, work.alone_cycles)
+            rows.append(
+                (
+                    self._loop(work.loop),
+                    str(work.elements or "-"),
+                    f"{price.instructions / price.elements:.1f}",
+                    *pipes,
+                    f"{price.ceilings[price.limit]:.2f} {price.limit}" if price.ceilings else "-",
+                    *("-" if one is None else f"{one / price.elements:.1f}" for one in times),
+                )
+            )
+        columns = ("loop", "elements", "instructions", *_PIPES, "ceiling", "floor", "alone")
+        return Table(columns, tuple(rows)) if rows else None
+
+    # ---- gaps
+
+    def _straight(self) -> Iterator[Statement]:
+        """Tell what a kernel without loops costs."""
+        elements = count_elements(self.analysis.accesses)
+        lines = self.analysis.warm
+        price = cost(lines, max(elements, 1), self.analysis.program.target)
+        pipes = ", ".join(f"{name} {count}" for name, count in price.pipes.items())
+        gaps: dict[str, Gap] = {
+            "instructions": price.instructions,
+            "elements": elements,
+            "pipes": pipes,
+        }
+        ends = (lines[0], lines[-1]) if lines else ()
+        yield Statement("straight" if elements else "straight-none", gaps, ends)
+
+    def _work(self, work: Work) -> Iterator[Statement]:
+        price = work.cost
+        gaps: dict[str, Gap] = {
+            "at": self._loop(work.loop),
+            "instructions": f"{price.instructions / price.elements:.1f}",
+            "elements": work.elements,
+            "limit": price.limit,
+            "ceiling": f"{price.ceilings[price.limit]:.2f}",
+        }
+        ends = (work.instructions[0], work.instructions[-1])
+        yield Statement("cost", gaps, ends)
+        if price.stall_cycles is not None and work.alone_cycles is not None:
+            gaps["cycles"] = f"{price.stall_cycles / price.elements:.1f}"
+            gaps["estimate"] = f"{work.alone_cycles / price.elements:.0f}"
+            yield Statement("alone", gaps, ends)
+
+    def _loop(self, loop: Loop) -> str:
+        return f"{self.instructions[self.analysis.graph.blocks[loop.head].start].address:#06x}"
+
+    def _carriers(self, one: Accumulator) -> str:
+        if not one.is_shared:
+            return ", ".join(map(str, one.carriers))
+        offsets = [self.analysis.words.addresses[word].offset for word in one.carriers]
+        return ", ".join(f"+{offset:#x}" for offset in offsets)
+
+    def _parameter(self, offset: int | None) -> str:
+        """Return the name of the parameter at an offset, or where it is."""
+        if offset is None:
+            return "global memory"
+        return self._names().get(
+            offset, f"c[0x0][{parameter_base(self.analysis.program.target) + offset:#x}]"
+        )
+
+    def _names(self) -> dict[int, str]:
+        """Return the names of the parameters by their offsets, if the source is known."""
+        if self.code.source is None:
+            return {}
+        name = self.analysis.program.short_name
+        for one in find_kernels(self.code.source):
+            if one.name == name:
+                found: dict[int, str] = {}
+                at = 0
+                for parameter in one.parameters:
+                    size = _size(parameter.type, is_pointer=parameter.is_pointer)
+                    if size is None:
+                        return found
+                    at = -(-at // size) * size
+                    found[at] = parameter.name
+                    at += size
+                return found
+        return {}
+
+
+def _name(one: Accumulator) -> str:
+    """Return the id of the sentence about an accumulator."""
+    kind = "rescaled-sum" if one.kind == "sum" and one.rescales else one.kind
+    return f"{kind}-shared" if one.is_shared else f"{kind}-register"
+
+
+def _size(type_: str, *, is_pointer: bool) -> int | None:
+    """Return the bytes of a parameter, None of a type that is not built in."""
+    if is_pointer:
+        return 8
+    words = set(type_.replace("const", "").split())
+    if words & {"long", "double", "size_t", "int64_t", "uint64_t"}:
+        return 8
+    return 4 if words & {"int", "unsigned", "float", "int32_t", "uint32_t"} else None

@@ -1,0 +1,85 @@
+"""The words of the story: one catalogue a language.
+
+Knows how a sentence is filled and cited; draws no conclusions.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from oneread.sass.decode.instruction import Instruction
+from oneread.sass.story.telling import Statement
+
+LANGUAGES: Final = ("en", "ko")
+
+#: Addresses and lines that a sentence names before it says how many more there are.
+_CITED: Final = 4
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the sentences of a language, by table and id.
+
+    Parameters
+    ----------
+    language : str
+        One of `LANGUAGES`.
+
+    Returns
+    -------
+    mapping
+        Tables ``headings``, ``sentences`` and ``parts``.
+    """
+    path = Path(__file__).with_name(f"{language}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def sentence(statement: Statement, language: str) -> str:
+    """Return a statement in words, its gaps filled."""
+    words = catalogue(language)
+    gaps: dict[str, str | int] = {}
+    for name, value in statement.gaps.items():
+        if isinstance(value, tuple):
+            part = words["parts"]["loop" if len(value) == 1 else "loops"]
+            gaps[name] = part.format(names=", ".join(value))
+        else:
+            gaps[name] = value
+    return words["sentences"][statement.id].format(**gaps)
+
+
+def citation(instructions: Iterable[Instruction], language: str) -> str:
+    """Return where a sentence can be seen: addresses, and lines of the source.
+
+    Parameters
+    ----------
+    instructions : iterable of Instruction
+        What the sentence is about.
+    language : str
+        One of `LANGUAGES`.
+
+    Returns
+    -------
+    str
+        For example ``0x0070, 0x0090; line 24``, empty without instructions.
+    """
+    cited = list(instructions)
+    if not cited:
+        return ""
+    parts = catalogue(language)["parts"]
+    addresses = _some([f"{one.address:#06x}" for one in cited], parts["more"])
+    lines = sorted({one.line.outermost.line for one in cited if one.line})
+    if not lines:
+        return addresses
+    word = parts["line"] if len(lines) == 1 else parts["lines"]
+    return f"{addresses}; {word.format(lines=_some(list(map(str, lines)), parts['more']))}"
+
+
+def _some(words: list[str], more: str) -> str:
+    """Return the first words, and how many more there are."""
+    words = list(dict.fromkeys(words))
+    shown = ", ".join(words[:_CITED])
+    return shown if len(words) <= _CITED else more.format(shown=shown, count=len(words) - _CITED)

@@ -1,0 +1,189 @@
+"""`oneread sass explain`: what it shows, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from oneread.cli.main import app
+from oneread.runtime import nvrtc
+from oneread.sass.read import nvdisasm
+
+needs_tools = pytest.mark.skipif(
+    not (nvrtc.available() and nvdisasm.available()),
+    reason="NVRTC or nvdisasm is not installed: pip install oneread[sass]",
+)
+
+LISTING = """\tcode for sm_90
+\t\tFunction : first
+        /*0000*/                   MOV R0, 0xff7fffff ;    /* 0xff7fffff00007802 */
+                                                           /* 0x000fe20000000f00 */
+        /*0010*/                   EXIT ;                  /* 0x000000000000794d */
+                                                           /* 0x000fea0003800000 */
+\t\tFunction : second
+        /*0000*/                   EXIT ;
+"""
+
+
+def explain(*words: str, status: int = 0, given: str = "") -> str:
+    result = CliRunner().invoke(app, ["sass", "explain", *words], input=given)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def error(*words: str) -> str:
+    result = CliRunner().invoke(app, ["sass", "explain", *words])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return result.stderr
+
+
+def test_text_is_read_from_standard_input() -> None:
+    shown = explain("-", given=LISTING)
+    assert "first (sm_90)" in shown
+    assert "second (sm_90)" in shown
+
+
+def test_one_kernel_can_be_named() -> None:
+    shown = explain("-", "--kernel", "second", given=LISTING)
+    assert "first (sm_90)" not in shown
+
+
+def test_json_is_a_record_a_line() -> None:
+    records = [json.loads(line) for line in explain("-", "--json", given=LISTING).splitlines()]
+    assert [one["kernel"] for one in records] == ["first", "second"]
+    assert records[0]["schema"] == 1
+    assert records[0]["instructions"][0]["control"]["stall"] == 1
+    assert "control" not in records[1]["instructions"][0]
+
+
+def test_note_is_printed_in_korean(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    note = explain(str(path), "--kernel", "first", "--md", "--lang", "ko")
+    assert note.startswith("# first\n")
+    assert "exp가 없습니다." in note
+
+
+def test_notes_go_to_a_folder_with_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    explain(str(path), "--md", "--out", str(tmp_path / "notes"))
+    assert sorted(one.name for one in (tmp_path / "notes").iterdir()) == [
+        "first.sm_90.md",
+        "index.md",
+        "second.sm_90.md",
+    ]
+    index = (tmp_path / "notes" / "index.md").read_text()
+    assert "- [first](first.sm_90.md), sm_90" in index
+
+
+def test_two_notes_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    said = error(str(path), str(path), "--md", "--out", str(tmp_path))
+    assert "two kernels would be written to" in said
+
+
+@needs_tools
+def test_kernel_of_the_gallery_is_explained() -> None:
+    shown = explain("online_softmax_single_thread", "--arch", "sm_86", "--fast-math")
+    assert "0xff7fffff" in shown
+    assert "FFMA.FTZ" in shown
+    assert "Shared memory is not used" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("no_such_kernel",), "no file and no key of the gallery"),
+        (("relu", "--md", "--json"), "--md and --json exclude each other"),
+        (("relu", "--out", "notes"), "--out is for the notes of --md"),
+        (("relu", "--lang", "fr"), "--lang fr: there are en, ko"),
+        (("relu", "-D", "TILE=x"), "--define TILE=x: write NAME=NUMBER"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], why: str) -> None:
+    said = error(*words)
+    assert why in said
+    assert said.count("\n") == 1
+
+
+@needs_tools
+def test_matrix_has_a_row_a_build_and_says_what_all_agree_in() -> None:
+    command = ["sass", "matrix", "relu", "--arch", "sm_86", "--arch", "sm_100"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    first, _, head, *rows = result.stdout.splitlines()
+    assert first.startswith("In every build: ")
+    assert "maximum 1 FMNMX" in first
+    assert head.split()[0] == "instructions"
+    assert [row.split()[0] for row in rows] == ["sm_86", "sm_100"]
+
+
+def test_matrix_is_for_sources(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    result = CliRunner().invoke(app, ["sass", "matrix", str(path), "--arch", "sm_90"])
+    assert result.exit_code == 2
+    assert "machine code already; matrix compiles a source" in result.stderr
+
+
+@needs_tools
+def test_diff_counts_by_role() -> None:
+    command = ["sass", "diff", "safe_softmax_shared", "online_softmax_single_thread"]
+    result = CliRunner().invoke(app, [*command, "--fast-math"])
+    assert result.exit_code == 0, result.output
+    rows = {line.split("  ")[0]: line.split()[1:] for line in result.stdout.splitlines() if line}
+    assert rows["barriers"] == ["19", "0"]
+    assert [float(count) for count in rows["exp"]] == [3, 9]
+    assert [float(count) for count in rows["load"]] == [1, 2]
+
+
+def test_diff_is_for_one_kernel_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    result = CliRunner().invoke(app, ["sass", "diff", str(path), str(path)])
+    assert result.exit_code == 2
+    assert "has 2 kernels; diff compares files with one each" in result.stderr
+
+
+@needs_tools
+def test_check_says_which_build_a_note_is_about(tmp_path: Path) -> None:
+    note = Path(__file__).parents[1] / "sass" / "note.md"
+    builds = ["--arch", "sm_86", "--arch", "sm_90"]
+    result = CliRunner().invoke(app, ["sass", "check", str(note), *builds])
+    assert result.exit_code == 0, result.output
+    (best,) = [line.split() for line in result.stdout.splitlines() if line.endswith("<-")]
+    assert best == ["sm_86", "--use_fast_math", "22", "3", "<-"]
+    wrong = tmp_path / "note.md"
+    wrong.write_text(note.read_text("utf-8").replace("STG.E [R4.64], R9", "STG.E [R4.64], R99"))
+    result = CliRunner().invoke(app, ["sass", "check", str(wrong), *builds])
+    assert result.exit_code == 1
+    assert "in no build: line 62: STG.E [R4.64], R99" in result.stdout
+
+
+@needs_tools
+def test_claims_are_judged_for_each_build() -> None:
+    folder = Path(__file__).parents[1] / "sass"
+    words = [str(folder / "note.md"), "--claims", str(folder / "claims.toml")]
+    builds = ["--arch", "sm_86", "--arch", "sm_120"]
+    result = CliRunner().invoke(app, ["sass", "check", *words, *builds])
+    assert result.exit_code == 0, result.output
+    assert "8. Shared memory is not used. holds for 4 of 4 builds" in result.stdout
+    assert (
+        "5. The maximum is one FMNMX where nothing is unrolled. holds for 0 of 4" in result.stdout
+    )
+    assert "   maximum 29 FSETP+FSEL: sm_86 --use_fast_math" in result.stdout
+
+
+def test_check_refuses_what_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "note.bin"
+    path.write_bytes(b"\xff\xfe")
+    for name, why in ((str(path), "no text in UTF-8"), (str(tmp_path / "none"), "No such file")):
+        result = CliRunner().invoke(app, ["sass", "check", name])
+        assert result.exit_code in (1, 2)
+        assert why in result.stderr

@@ -1,0 +1,153 @@
+"""The story is complete in every language, and every sentence can be looked up."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from oneread.sass import Code, analyse
+from oneread.sass.decode.instruction import Program
+from oneread.sass.story.markdown import markdown
+from oneread.sass.story.telling import Section, Statement, tell
+from oneread.sass.story.words import LANGUAGES, catalogue, citation, sentence
+from oneread.source.text import SourceText
+
+Assemble = Callable[..., Program]
+
+SECTIONS = [
+    "source",
+    "guard",
+    "accumulators",
+    "maximum",
+    "exponential",
+    "sum",
+    "shared",
+    "unrolling",
+    "normalisation",
+    "limits",
+]
+
+#: The loop of an online softmax, with all that is told of one.
+LOOP = """
+S2R R0, SR_TID.X
+ISETP.NE.AND P0, PT, R0, RZ, PT
+@P0 EXIT
+MOV R5, RZ
+MOV R6, 0xff7fffff
+loop: LDG.E R4, [R2.64]
+FSETP.GT.FTZ.AND P1, PT, R6, R4, PT
+FSEL R7, R6, R4, P1
+FADD.FTZ R8, R6, -R7
+FMUL.FTZ R8, R8, 1.4426950216293334961
+MUFU.EX2 R8, R8
+FADD.FTZ R9, R4, -R7
+FMUL.FTZ R9, R9, 1.4426950216293334961
+MUFU.EX2 R9, R9
+FFMA.FTZ R5, R8, R5, R9
+MOV R6, R7
+IADD3 R2, P2, R2, 0x4, RZ
+ISETP.NE.AND P1, PT, R2, R11, PT
+@P1 BRA `(loop)
+MUFU.RCP R7, R5
+FMUL.FTZ R9, R9, R7
+STG.E [R2.64], R9
+EXIT
+"""
+
+
+@pytest.fixture
+def program(assemble: Assemble) -> Program:
+    return assemble(LOOP)
+
+
+def story(program: Program) -> list[Section]:
+    return tell(Code("text", (program,)), analyse(program))
+
+
+def statements(program: Program) -> Iterator[Statement]:
+    for section in story(program):
+        yield from section.statements
+
+
+def test_sections_are_those_of_the_note(program: Program) -> None:
+    assert [section.id for section in story(program)] == SECTIONS
+    assert all(section.statements for section in story(program))
+
+
+def test_what_an_online_softmax_does_is_told(program: Program) -> None:
+    told = {one.id for one in statements(program)}
+    assert told >= {
+        "guard",
+        "max-register-from",
+        "rescaled-sum-register-from",
+        "maximum",
+        "maximum-nan",
+        "exponential-fast",
+        "sum-fused",
+        "shared-none",
+        "division-fast",
+    }
+
+
+def test_initial_values_are_named(program: Program) -> None:
+    initial = {one.id: one.gaps.get("initial") for one in statements(program)}
+    assert initial["max-register-from"] == "-FLT_MAX"
+    assert initial["rescaled-sum-register-from"] == "0"
+
+
+def test_every_sentence_about_something_cites_it(program: Program) -> None:
+    about_nothing = {"built", "size", "size-cold", "resources"}
+    for one in statements(program):
+        if one.id not in about_nothing and not one.id.endswith("-none"):
+            assert one.cites, one.id
+
+
+def test_citation_says_how_many_more_there_are(program: Program) -> None:
+    cited = citation(program.instructions, "en")
+    assert cited == "0x0000, 0x0010, 0x0020, 0x0030 and 19 more"
+    assert citation((), "en") == ""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_every_sentence_with_the_same_gaps(language: str) -> None:
+    english, other = catalogue("en"), catalogue(language)
+    for table in english:
+        assert english[table].keys() == other[table].keys()
+    for key, text in english["sentences"].items():
+        assert gaps(other["sentences"][key]) == gaps(text), key
+
+
+def gaps(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_markdown_has_ten_numbered_sections(program: Program, language: str) -> None:
+    text = markdown(Code("text", (program,)), "kernel", story(program), language)
+    assert re.findall(r"^## (\d+)\. ", text, re.MULTILINE) == [str(n) for n in range(1, 11)]
+    assert "/*0060*/ FSETP.GT.FTZ.AND P1, PT, R6, R4, PT ;" in text
+    assert "{" not in text
+
+
+def test_korean_sentences_end_politely() -> None:
+    for key, text in catalogue("ko")["sentences"].items():
+        last = re.sub(r"\(.*?\)|: .*", "", text.rstrip(".").split(". ")[-1])
+        assert last.endswith("니다"), key
+
+
+def test_sentences_are_filled(program: Program) -> None:
+    for one in statements(program):
+        for language in LANGUAGES:
+            assert sentence(one, language)
+
+
+def test_note_shows_the_kernel_and_nothing_behind_it(program: Program) -> None:
+    kernel = "template <int N>\n__global__ void kernel(float* y) {\n    if (N) { *y = 1; }\n}\n"
+    source = SourceText("k.cu", f"int before;\n{kernel}int main() {{}}\n")
+    code = Code("k.cu", (program,), source)
+    text = markdown(code, "kernel", tell(code, analyse(program)))
+    shown = text[text.index("```cuda") :].split("```")[1]
+    assert shown.splitlines()[1:] == kernel.splitlines()
