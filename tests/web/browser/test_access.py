@@ -99,7 +99,7 @@ def test_everything_can_be_done_with_keys(opened: Any) -> None:
     page.keyboard.press("Home")
     assert tab.place == before != end
     page.keyboard.press("f")
-    assert page.locator(".cm-line.paired").count() > 0
+    page.locator(".cm-line.paired").first.wait_for()
     page.keyboard.press(" ")
     page.get_by_role("button", name="Pause").wait_for()
     page.keyboard.press(" ")
@@ -115,6 +115,7 @@ def test_editor_is_no_trap_for_the_keyboard(opened: Any) -> None:
     page.keyboard.press("e")
     page.wait_for_function("() => document.activeElement.classList.contains('cm-content')")
     page.keyboard.type("f")  # typed, not a shortcut
+    page.wait_for_timeout(200)
     assert page.locator(".cm-line.paired").count() == 0
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.activeElement.classList.contains('cm-content')")
@@ -141,6 +142,7 @@ def test_shortcuts_can_be_switched_off(opened: Any) -> None:
     page.keyboard.press("Escape")
     before = tab.place
     page.keyboard.press("f")
+    page.wait_for_timeout(200)
     assert tab.place == before
     assert page.locator(".cm-line.paired").count() == 0
 

@@ -98,7 +98,7 @@ def test_race_is_found_shown_and_mended(page: Any, tab: Any) -> None:
     findings = page.locator("#findings")
     assert "race between warps" in findings.inner_text()
     findings.get_by_role("button", name="Show me: race between warps").first.click()
-    assert page.locator(".cm-line.paired").count() == 2
+    page.wait_for_function("() => document.querySelectorAll('.cm-line.paired').length === 2")
     findings.get_by_role("button", name="Apply fix").click()
     page.locator(".proposal .added", has_text="__syncthreads").first.wait_for()
     page.get_by_role("button", name="Take it and run").click()
