@@ -113,9 +113,9 @@ def timing() -> Iterator[Record]:
     """Yield how long every entry takes at each shape, compiled as usual."""
     runner = Runner(Gpu())
     for shape in measure.SHAPES:
-        rate = measure.copy_rate(runner, shape)
+        rate, way = measure.copy_rate(runner, shape)
         x = measure.timing_input(shape)
-        yield {"record": "copy", "shape": shape, "gbs": rate}
+        yield {"record": "copy", "shape": shape, "gbs": rate, "way": way}
         for key in entries.all_keys():
             if key in DANGEROUS:
                 continue

@@ -6,9 +6,10 @@ Each function returns records, ready for JSON.
 from __future__ import annotations
 
 import base64
+import ctypes
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +18,27 @@ from numpy.typing import NDArray
 from oneread.bench.gallery import entries, truth
 from oneread.bench.gallery.entries import Problem
 from oneread.bench.gallery.runner import Loaded, Runner
+from oneread.runtime.gpu import Launch
 from oneread.testing import FAMILIES
 
 Record = dict[str, Any]
+
+#: A copy as a kernel: vectors of 16 bytes, several on their way for each thread.
+COPY: Final = """
+extern "C" __global__ void __launch_bounds__(THREADS)
+copy_vectors(const float4* __restrict__ x, float4* __restrict__ y, int count) {
+    const int first = blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    float4 held[VECTORS];
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++)
+        if (first + i * THREADS < count) held[i] = x[first + i * THREADS];
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++)
+        if (first + i * THREADS < count) __stcs(&y[first + i * THREADS], held[i]);
+}
+"""
+COPY_THREADS: Final = 256
+COPY_VECTORS: Final = 4
 
 #: Goal for y >= 1e-30 where a lane adds few columns; a long row's sum may lose more.
 GOAL_ULP: Final = 8.0
@@ -214,16 +233,30 @@ def timing_input(shape: str) -> NDArray[Any]:
     return x
 
 
-def copy_rate(runner: Runner, shape: str) -> float:
-    """Return at how many GB/s a copy within the GPU moves arrays of a shape, in and out."""
+def copy_rate(runner: Runner, shape: str) -> tuple[float, str]:
+    """Return at how many GB/s a copy within the GPU moves arrays of a shape, in and out, and how.
+
+    The faster of the driver's copy and a kernel: large copies that are nodes of a graph move
+    2.8 TB/s on an H200, less than softmax kernels do.
+    """
     gpu = runner.gpu
     source = gpu.put(np.ones(SHAPES[shape], np.float32))
     target = gpu.put(np.zeros(SHAPES[shape], np.float32))
+    blocks = -(-source.size_bytes // (16 * COPY_THREADS * COPY_VECTORS))
+    macros = {"THREADS": COPY_THREADS, "VECTORS": COPY_VECTORS}
+    kernel = gpu.build(COPY, "copy_vectors", macros)
+    arguments = (source.address, target.address, ctypes.c_int(source.size_bytes // 16))
+    launch = Launch(kernel, blocks, COPY_THREADS, arguments)
+    ways: dict[str, Callable[[Any, int], None]] = {
+        "driver": lambda stream, _: gpu.copy(target, source, stream),
+        "kernel": lambda stream, _: gpu.launch((launch,), stream),
+    }
     try:
-        taken = gpu.seconds(lambda stream, _: gpu.copy(target, source, stream), 20, 15)
+        taken = {name: statistics.median(gpu.seconds(put, 20, 15)) for name, put in ways.items()}
     finally:
         gpu.free(source, target)
-    return 2 * source.size_bytes / statistics.median(taken) / 1e9
+    how = min(taken, key=lambda name: taken[name])
+    return 2 * source.size_bytes / taken[how] / 1e9, how
 
 
 def _seconds(runner: Runner, loaded: Loaded, budget_s: float) -> list[float]:
