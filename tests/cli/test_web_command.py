@@ -23,7 +23,13 @@ from oneread.web.bundle import why_missing
 pytest.importorskip("starlette", reason="the server needs oneread[web]")
 pytest.importorskip("uvicorn", reason="the server needs oneread[web]")
 
-PROGRAM = [sys.executable, "-m", "oneread", "web"]
+#: The program with Ctrl-C heard: a shell's background job ignores it, and so does what that starts.
+HEAR = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module('oneread', run_name='__main__', alter_sys=True)
+"""
+PROGRAM = [sys.executable, "-c", HEAR, "web"]
 
 needs_page = pytest.mark.skipif(why_missing() is not None, reason="this installation has no page")
 
