@@ -135,6 +135,30 @@ def test_commands_after_all_orders_can_be_given() -> None:
     assert not any("--schedule" in command for command in commands)
 
 
+def test_block_of_rows_of_threads_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "__global__ void k(const float* x, float* y, int vocab) {\n"
+        "    const int row = blockIdx.x * blockDim.y + threadIdx.y;\n"
+        "    y[row * vocab + threadIdx.x] = x[row * vocab + threadIdx.x];\n}\n"
+    )
+    assert '--block 32,4 --grid "(rows + 3) / 4"' in error(str(file))
+    trace(str(file), "--block", "32,4", "--grid", "(rows + 3) / 4", "--vocab", "32")
+
+
+def test_repair_that_is_a_line_of_its_own_is_shown_in_one() -> None:
+    shown = trace("zoo_odd_tree", status=1)
+    (repair,) = [
+        line for line in shown.splitlines() if "static_assert" in line and "insert" in line
+    ]
+    assert repair.endswith(";")
+
+
+def test_error_beside_a_truth_that_is_nan_has_no_size() -> None:
+    shown = trace("zoo_lowest_sentinel", "--vocab", "250", "--input", "all-inf", status=1)
+    assert "wrong, by up to NaN" in shown
+
+
 def test_expression_is_followed() -> None:
     shown = trace("online_softmax_tiled", "--rows", "1", "--watch", "d_row * 2")
     (line,) = [line for line in shown.splitlines() if line.startswith("d_row * 2, ")]

@@ -260,7 +260,7 @@ def _fault(fault: "Fault", mark: str) -> Iterator[str]:
 
 
 def _repair(repair: "Repair") -> str:
-    said = {name: _clean(str(value)) for name, value in repair.parameters.items()}
+    said = {name: _clean(str(value).strip()) for name, value in repair.parameters.items()}
     if repair.kind == "insert-after":
         return f"after the statement in line {repair.line}, insert  {said['text']}"
     if repair.kind == "insert":

@@ -14,8 +14,9 @@ from oneread.trace.errors import UsageError
 from oneread.trace.front.program import Loaded
 from oneread.trace.inputs import DEFAULT_TILE
 from oneread.trace.limits import Limits
-from oneread.trace.tree import Program
+from oneread.trace.tree import Program, Special
 from oneread.trace.truth import NAMES
+from oneread.trace.walking import nodes
 
 Size = int | str
 Extent = Size | tuple[Size, ...]
@@ -32,6 +33,9 @@ BLOCK_NAMES = (
     "BLOCK",
     "TILE",
 )
+
+#: What a kernel uses whose block is more than a row of threads.
+_BEYOND_X = frozenset(f"{what}.{axis}" for what in ("threadIdx", "blockDim") for axis in "yz")
 
 #: Threads of a block where nothing says how many.
 DEFAULT_BLOCK = 128
@@ -84,9 +88,22 @@ class Case:
         return _extent(self.rows if self.grid is None else self.grid, names)
 
     def block_shape(self, names: Mapping[str, int], program: Program) -> tuple[int, int, int]:
-        """Return the block: as said, by `__launch_bounds__`, by a usual name, or 128."""
+        """Return the block: as said, by `__launch_bounds__`, by a usual name, or 128.
+
+        Raises
+        ------
+        UsageError
+            When the kernel uses more than x, and no block was said.
+        """
         if self.block is not None:
             return _extent(self.block, names)
+        uses = {one.name for one in nodes(program) if isinstance(one, Special)}
+        flat = sorted(uses & _BEYOND_X)
+        if flat:
+            raise UsageError(
+                f"the kernel uses {' and '.join(flat)}, and nothing says how its threads lie; say "
+                'the block and the blocks, for example --block 32,4 --grid "(rows + 3) / 4"'
+            )
         if program.kernel.max_threads is not None:
             return (program.kernel.max_threads, 1, 1)
         known = next((name for name in BLOCK_NAMES if name in names), None)

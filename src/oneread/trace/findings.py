@@ -138,7 +138,7 @@ def _wrong(
             truth=judgement.op,
             wrong=judgement.wrong,
             count=judgement.count,
-            error="NaN" if judgement.nans else f"{judgement.max_abs:.2g}",
+            error=f"{judgement.max_abs:.2g}" if judgement.comparable else "NaN",
         )
     )
 

@@ -45,6 +45,11 @@ class Judgement:
     wrong_nans: int = 0
     """Of `wrong`, those that are NaN and should not be."""
 
+    @property
+    def comparable(self) -> bool:
+        """Whether all that is wrong is finite and should be, so that `max_abs` says how far."""
+        return self.nans == 0 and self.want == self.want
+
 
 def absolute(op: str | None, vocab: int) -> float:
     """Return the absolute difference that an output of this meaning may have."""
