@@ -40,9 +40,13 @@ def _missing() -> str | None:
     return why_missing()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Start Debian's Chromium."""
+    """Start Debian's Chromium.
+
+    For one module: as long as it runs, Playwright has an event loop in this thread, and other
+    tests cannot have theirs.
+    """
     why = _missing()
     if why is not None:
         if os.environ.get("ONEREAD_BROWSER") == "required":
@@ -56,7 +60,7 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(browser: Any) -> Iterator[str]:
     """Start `oneread web` and return the address that it prints."""
     command = [sys.executable, "-m", "oneread", "web", "--no-open"]
@@ -124,7 +128,7 @@ class Tab:
         self.page.keyboard.insert_text(text)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def new_tab(browser: Any) -> Callable[..., Tab]:
     """Return a function that makes a tab with options; whoever calls it closes its context."""
     return lambda **options: Tab(browser, **options)
