@@ -60,6 +60,12 @@ def view(x: Any, role: str) -> Memory:
     return find(x).view(x, role)
 
 
+def on_gpu(x: Any) -> bool:
+    """Whether `x` is a tensor on an NVIDIA GPU that its library lets be read as memory."""
+    torch_ = torch_backend()
+    return torch_ is not None and torch_.owns(x) and x.is_cuda and not torch_.dispatched(x)
+
+
 def in_graph(x: Any) -> bool:
     """Whether `x` is a tensor whose library must see the call: see `torch_.dispatched`."""
     torch_ = torch_backend()

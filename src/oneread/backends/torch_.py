@@ -18,6 +18,7 @@ from oneread.backends.base import STORAGE
 from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, ShapeError
 
 NAME: Final = "torch"
+TENSOR: Final = torch.Tensor
 ORDER: Final = "C"
 
 #: Names of torch's types that an op can take.
@@ -134,6 +135,16 @@ def plain(x: Any) -> tuple[Any, ...] | None:
     if len(shape) == 2:
         return x.data_ptr(), name, shape, (size * shape[1], size)
     return x.data_ptr(), name, shape, tuple([size * step for step in x.stride()])
+
+
+def is_watched() -> bool:
+    """Whether something in torch wants to see what is done with any tensor."""
+    return bool(
+        _dispatch_modes()
+        or _transform() is not None
+        or _jit_trace() is not None
+        or forward_ad._current_level >= 0
+    )
 
 
 def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:

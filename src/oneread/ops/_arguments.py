@@ -133,7 +133,7 @@ class Call:
         if kernel is not None:
             self._set_kernel(kernel)
         check_workspace(workspace)
-        _check_deterministic(deterministic)
+        check_deterministic(deterministic)
 
     def again(self, source: Source) -> Call:
         """Return the same call, without options, of another input of this shape and type."""
@@ -301,7 +301,7 @@ def check_workspace(workspace: Any) -> None:
         raise ShapeError("workspace is given, but a call on a CPU takes none: leave it None")
 
 
-def _check_deterministic(deterministic: Any) -> None:
+def check_deterministic(deterministic: Any) -> None:
     """Raise for an unknown promise; on a CPU all of the known ones hold."""
     if deterministic is None:
         return

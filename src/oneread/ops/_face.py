@@ -84,6 +84,10 @@ def run_op(
         kept = _kept_call(op, x, axis, dtype, own)
         if kept is not None:
             return _run_again(op, *kept)
+    if type(x) is not np.ndarray and find.on_gpu(x):
+        from oneread.ops import _device
+
+        return _device.run(op.name, x, axis, dtype, out, own, options)
     if type(x) is not np.ndarray and find.in_graph(x):
         from oneread.ops import _graph
 

@@ -229,7 +229,13 @@ def _are_apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
     torch_ = find.torch_backend()
-    pair = torch_ and torch_.plain_pair(x, out)
+    if torch_ is None:
+        return None
+    if type(x) is torch_.TENSOR and x.is_cuda:
+        from oneread.ops import _device
+
+        return _device.again("log_softmax" if log else "softmax", x, out)
+    pair = torch_.plain_pair(x, out)
     if pair is None:
         return None
     x_operand, y_operand, y = pair

@@ -116,6 +116,22 @@ def count(call: Callable[[], Any]) -> tuple[Any, int, int, int, int, int, int, i
 def last_kernel() -> tuple[str, str, str, str, int, int, str, str, int] | None:
     """Return the fields of `KernelRecord` up to `radix_rows` for this thread's last op."""
 
+class CudaLaunch:
+    """A kernel on a GPU with all of its arguments but those of a call.
+
+    `start` is the address of the driver's ``cuLaunchKernel``, `function` its handle of the kernel,
+    `numbers` are the arguments after input and result, each of 64 bits.
+    """
+
+    def __init__(
+        self, start: int, function: int, grid: int, block: int, shared: int, numbers: list[int]
+    ) -> None: ...
+    def __call__(self, stream: int, x: int, y: int, temperature: float, temperatures: int) -> int:
+        """Launch it and return the driver's error code; `last_kernel` then says None.
+
+        `x` and `y` are addresses, and so is `temperatures`: of one a row, or 0.
+        """
+
 def compiled_isas() -> tuple[str, ...]:
     """Return the instruction sets in this build, best first."""
 

@@ -69,6 +69,7 @@ def compile_cubin(
     *,
     name: str = "kernel.cu",
     defines: Mapping[str, int] | None = None,
+    headers: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
 ) -> Cubin:
     """Compile a source for one target.
@@ -83,6 +84,8 @@ def compile_cubin(
         What the compiler calls the source in its messages.
     defines : mapping of str to int, optional
         Macros.
+    headers : mapping of str to str, optional
+        More headers, by the name that they are included with.
     options : sequence of str
         More of the compiler's options, for example ``-fmad=false``.
 
@@ -107,14 +110,15 @@ def compile_cubin(
     words = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo"]
     words += [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
     program = ctypes.c_void_p()
+    included = {**HEADERS, **(headers or {})}
     _check(
         library.nvrtcCreateProgram(
             ctypes.byref(program),
             source.encode(),
             name.encode(),
-            len(HEADERS),
-            _strings(HEADERS.values()),
-            _strings(HEADERS),
+            len(included),
+            _strings(included.values()),
+            _strings(included),
         )
     )
     try:

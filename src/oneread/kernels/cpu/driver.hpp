@@ -97,6 +97,7 @@ Plan make_textbook_plan(const Request&, const Layout&);
 Record make_record(const Request&, const Plan&);
 const std::optional<Record>& last_record();
 void set_last_record(Record);
+void forget_last_record();
 
 inline namespace ONEREAD_DRIVERS {
 void softmax(const Request&);

@@ -191,5 +191,6 @@ thread_local std::optional<Record> last;
 }
 const std::optional<Record>& last_record() { return last; }
 void set_last_record(Record record) { last = record; }
+void forget_last_record() { last.reset(); }
 
 }  // namespace oneread

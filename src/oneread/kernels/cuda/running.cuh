@@ -1,0 +1,267 @@
+// Maximum and normalizer of a row, brought together from lanes, warps, blocks and clusters.
+//
+// Of some columns: m the largest, r the sum of exp(x - m) over all others. The normalizer of
+// Milakov & Gimelshein (2018), Algorithm 3, is d = 1 + r: the maximum itself never enters the sum,
+// which keeps log(d) exact where r is small. Of no columns: m = -inf, and r counts for nothing.
+//
+// TEMPERATURE  0 for none, 1 for one for all rows, 2 for one a row
+#pragma once
+#include "element.cuh"
+
+struct __align__(2 * sizeof(Real)) Running {
+    Real m;
+    Real r;
+};
+
+// What x is compared with before exp: any number as long as all is -inf, so that -inf stays so.
+__device__ __forceinline__ Real reference(Real m) { return m == -infinity() ? (Real)0 : m; }
+
+// A temperature, in two parts where one Real cannot hold it, and its rounded inverse.
+struct Scale {
+    Real inverse;
+    Real high;
+    Real low;
+};
+
+// That of a row: `temperature` for all, or its own. NaN, and so a row of NaN, for one that is none.
+__device__ __forceinline__ Scale scale_of(double temperature, const double* temperatures,
+                                          long long row) {
+#if TEMPERATURE == 0
+    return Scale{1, 1, 0};
+#else
+#if TEMPERATURE == 2
+    temperature = temperatures[row];
+    if (!(temperature > 0 && temperature <= 1.7976931348623157e308))
+        temperature = __longlong_as_double(0x7ff8000000000000ll);
+#endif
+    // A float has no larger inverse; a gap that is not 0 is beyond all powers then.
+    const Real inverse = sizeof(Real) == 4 ? (Real)fmin(1 / temperature, 3.4e38)
+                                           : (Real)(1 / temperature);
+    const Real high = (Real)temperature;
+    return Scale{inverse, high, (Real)(temperature - high)};
+#endif
+}
+
+// A gap below the maximum, over the temperature: the quotient, corrected by its own remainder.
+__device__ __forceinline__ Real over_temperature(Real gap, const Scale& scale) {
+#if TEMPERATURE == 0
+    return gap;
+#else
+    const Real q = gap * scale.inverse;
+    const Real rest = fma(-q, scale.low, fma(-q, scale.high, gap));
+    return fabs(q) < infinity() ? fma(rest, scale.inverse, q) : q;
+#endif
+}
+
+// Numbers of 16 bits need no exact exponential: x log2 e - m log2 e is a single FMA.
+#define FUSED (!TEMPERATURE && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16))
+
+// The number m that exponentials are taken below.
+struct Origin {
+    Real m;
+#if FUSED
+    Real unit;     // log2 e
+    Real product;  // m * unit, rounded
+#endif
+};
+
+__device__ __forceinline__ Origin origin_at(Real m) {
+#if FUSED
+    // Beyond 2e38 the product would overflow. There every other number is so far below that any
+    // unit makes its power 0.
+    const Real unit = fabsf(m) > 2e38f ? 1.0f : 1.4426950408889634f;
+    return Origin{m, unit, m * unit};
+#else
+    return Origin{m};
+#endif
+}
+
+// exp((x - m) scale), but for the factor `drift`.
+__device__ __forceinline__ Real power(const Origin& o, Real x, const Scale& scale) {
+#if FUSED
+    return exp2_approx(fmaf(x, o.unit, -o.product));
+#else
+    return exp_below(over_temperature(x - o.m, scale));
+#endif
+}
+
+// What a sum or a power has to be multiplied with, since the product was rounded.
+__device__ __forceinline__ Real drift(const Origin& o) {
+#if FUSED
+    return exp2_approx(-fmaf(o.m, o.unit, -o.product));
+#else
+    return 1;
+#endif
+}
+
+// Of the columns of both (equation 4). The same bits whichever comes first.
+__device__ __forceinline__ Running merge(Running a, Running b, const Scale& scale) {
+    const bool swap = b.m > a.m;
+    const Real m = larger(a.m, b.m);
+    const Real r_high = swap ? b.r : a.r;
+    const Real r_low = swap ? a.r : b.r;
+    const Real low = swap ? a.m : b.m;
+    if (low == -infinity()) return Running{m, r_high};
+    const Real f = exp_below(over_temperature(low - m, scale));
+    return Running{m, r_low * f + r_high + f};
+}
+
+// Add the columns of vectors to `own` as softmax needs them: d = 1 + r is exact, r is not.
+template <int N>
+__device__ __forceinline__ void add(Running& own, const Vector* v, const Scale& scale) {
+    Real m = own.m;
+#pragma unroll
+    for (int i = 0; i < N; ++i) m = larger(m, largest(v[i]));
+    const Origin origin = origin_at(reference(m));
+    Real sums[2] = {0, 0};
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) sums[e % 2] += power(origin, number(v[i], e), scale);
+    const Real f = exp_below(over_temperature(own.m - origin.m, scale));
+    own.r = (1 + own.r) * f + (sums[0] + sums[1]) * drift(origin) - 1;
+    own.m = m;
+}
+
+// Columns taken in so far by one thread. With paired halves `seen` is the largest of the even
+// elements of vectors and the largest of the odd ones; r is the sum over all other columns, below
+// the larger of the two. `lost` is what rounding took from r.
+struct Stream {
+#if PAIRED_MAX
+    unsigned seen;
+#else
+    Real seen;
+#endif
+    Real r;
+    Real lost;
+};
+
+__device__ __forceinline__ Real top(const Stream& s) {
+#if PAIRED_MAX
+    return larger(low_of(s.seen), high_of(s.seen));
+#else
+    return s.seen;
+#endif
+}
+
+__device__ __forceinline__ Stream nothing() {
+#if PAIRED_MAX
+    return Stream{0x10001u * lowest(), 0, 0};
+#else
+    return Stream{-infinity(), 0, 0};
+#endif
+}
+
+// Take in a vector below `base`, the largest so far: of two numbers the smaller is added, so that
+// the largest of all is never in the sum.
+__device__ __forceinline__ Real displaced(Stream& s, const Vector& v, Real base, const Scale& scale) {
+    Real sums[2] = {0, 0};
+#if PAIRED_MAX
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) {
+        const unsigned pair = v.w[i];
+        const unsigned low = min_of_pairs(s.seen, pair);
+        s.seen = max_of_pairs(s.seen, pair);
+        sums[0] += exp_below(over_temperature(low_of(low) - base, scale));
+        sums[1] += exp_below(over_temperature(high_of(low) - base, scale));
+    }
+#else
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+        const Real x = number(v, i);
+        sums[i % 2] += exp_below(over_temperature(smaller(s.seen, x) - base, scale));
+        s.seen = larger(s.seen, x);
+    }
+#endif
+    return sums[0] + sums[1];
+}
+
+template <int N>
+__device__ __forceinline__ void absorb(Stream& s, const Vector* v, const Scale& scale) {
+    const Real before = top(s);
+    Real m = before;
+#pragma unroll
+    for (int i = 0; i < N; ++i) m = larger(m, largest(v[i]));
+    const Real base = reference(m);
+    Real sum = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) sum += displaced(s, v[i], base, scale);
+    // Compensated, so that a long row is as exact as a short one.
+    const Real f = exp_below(over_temperature(before - base, scale));
+    const Real r = s.r * f;
+    const Real added = sum - s.lost * f;
+    s.r = r + added;
+    s.lost = s.r - r - added;
+}
+
+__device__ __forceinline__ Running total(const Stream& s, const Scale& scale) {
+#if PAIRED_MAX
+    const Real even = low_of(s.seen);
+    const Real odd = high_of(s.seen);
+    return merge(Running{larger(even, odd), s.r}, Running{smaller(even, odd), 0}, scale);
+#else
+    return Running{s.seen, s.r};
+#endif
+}
+
+// Of the LANES lanes of a warp that share a row: all get the same.
+template <int LANES>
+__device__ __forceinline__ Running merge_lanes(Running a, const Scale& scale) {
+    Real m = a.m;
+#if HAS_WARP_MAX && ELEMENT != FLOAT64
+    if (LANES == 32) {
+        m = largest_of_warp(m);
+    } else
+#endif
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        m = larger(m, __shfl_xor_sync(0xffffffffu, m, step, LANES));
+    // One lane with the maximum keeps it out of the sum; of the others each adds its own.
+    const int lane = (int)threadIdx.x % 32;
+    const unsigned row_mask = LANES == 32 ? 0xffffffffu
+                                          : ((1u << LANES % 32) - 1u) << lane / LANES * LANES;
+    const unsigned holders = __ballot_sync(0xffffffffu, a.m == m) & row_mask;
+    const Real f =
+        a.m == -infinity() ? (Real)0 : exp_below(over_temperature(a.m - m, scale));
+    const bool keeps = holders != 0 && __ffs(holders) - 1 == lane;
+    Real r = a.r * f + (keeps ? (Real)0 : f);
+    if (a.m == -infinity()) r = 0;
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        r += __shfl_xor_sync(0xffffffffu, r, step, LANES);
+    return Running{m, r};
+}
+
+// Of a block of 32 * WARPS threads that shares a row: all get the same.
+template <int WARPS>
+__device__ __forceinline__ Running merge_warps(Running a, const Scale& scale, Running* scratch) {
+    a = merge_lanes<32>(a, scale);
+    if (WARPS == 1) return a;
+    const int lane = (int)threadIdx.x % 32;
+    if (lane == 0) scratch[threadIdx.x / 32] = a;
+    __syncthreads();  // wrote: lane 0 of each warp; reads: every warp all of them
+    Running b = Running{-infinity(), 0};
+    if (lane < WARPS) b = scratch[lane];
+    return merge_lanes<32>(b, scale);
+}
+
+#if __CUDA_ARCH__ >= 900 && !defined(PLAIN_C)
+// Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
+// started: a block that has not cannot be written to.
+template <int WARPS, int BLOCKS>
+__device__ __forceinline__ Running merge_blocks(Running a, const Scale& scale, Running* scratch) {
+    a = merge_lanes<32>(a, scale);
+    const int lane = (int)threadIdx.x % 32;
+    const int warp = (int)threadIdx.x / 32;
+    if (lane < BLOCKS) {
+        Running* place = &scratch[cluster_rank() * WARPS + warp];
+        store_remote((RealPair*)place, lane, a.m, a.r);
+    }
+    cluster_arrive();
+    cluster_wait();  // wrote: each warp into every block; reads: every warp all of them
+    Running b = Running{-infinity(), 0};
+#pragma unroll
+    for (int i = lane; i < WARPS * BLOCKS; i += 32) b = merge(b, scratch[i], scale);
+    return merge_lanes<32>(b, scale);
+}
+#endif
