@@ -173,16 +173,20 @@ def _along(
 
 def _across(op: str, dtype: str, lines: _Lines, tempered: int, where: driver.Device) -> Launch:
     """Rows whose neighbours lie side by side, or that are strewn over memory."""
-    number, size = ELEMENTS[dtype]
-    defines = {
-        "ELEMENT": number, "VECTOR_BYTES": size, "ALIGNED": 1, "TEMPERATURE": tempered,
-        "OP": _OPS[op], "SIDE": _SIDE, "SHARES": _SHARES, "AHEAD": _AHEAD,
-    }  # fmt: skip
+    defines = across_defines(*ELEMENTS[dtype], tempered) | {"OP": _OPS[op]}
     grid = _checked_grid(lines.outer * -(-lines.inner // _SIDE), op, lines)
     function = _loaded(where.index, "softmax_across", tuple(defines.items()), 0, 1)
     numbers = [lines.outer, lines.inner, lines.vocab, *lines.x, *lines.y]
     record = _record(op, "softmax_across", dtype, "strided", 1, where)
     return Launch(function, grid, _SIDE * _SHARES, 0, numbers, record, f"{op} of {lines}")
+
+
+def across_defines(element: int, size: int, tempered: int) -> dict[str, int]:
+    """Return what ``softmax_across`` is compiled with, but for the op."""
+    return {
+        "ELEMENT": element, "VECTOR_BYTES": size, "TEMPERATURE": tempered,
+        "SIDE": _SIDE, "SHARES": _SHARES, "AHEAD": _AHEAD,
+    }  # fmt: skip
 
 
 def _lines(

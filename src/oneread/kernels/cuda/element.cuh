@@ -214,6 +214,6 @@ __device__ __forceinline__ Vector scaled(const Real* numbers, Real scale) {
 __device__ __forceinline__ void forget(Vector& v) {
 #if PAIRED
 #pragma unroll
-    for (int i = 0; i < WORDS; ++i) forget(v.w[i]);
+    for (int i = 0; i < WORDS; ++i) forget_bits(v.w[i]);
 #endif
 }

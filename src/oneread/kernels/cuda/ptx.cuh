@@ -8,6 +8,7 @@
 
 __device__ float exp2_approx(float x) { return exp2f(x); }
 __device__ float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
+__device__ void forget_bits(unsigned&) {}
 
 #else
 
@@ -106,7 +107,7 @@ __device__ __forceinline__ unsigned min_of_pairs(unsigned a, unsigned b) {
 
 // The same bits, of which the compiler knows nothing any more: what it made of them before it must
 // make again, instead of holding it in registers meanwhile.
-__device__ __forceinline__ void forget(unsigned& bits) { asm volatile("" : "+r"(bits)); }
+__device__ __forceinline__ void forget_bits(unsigned& bits) { asm volatile("" : "+r"(bits)); }
 
 // Loads of what is read once: past the first-level cache.
 __device__ __forceinline__ void load_once(uint4& v, const void* p) {

@@ -42,15 +42,35 @@ __device__ __forceinline__ Scale scale_of(double temperature, const double* temp
 #endif
 }
 
-// A gap below the maximum, over the temperature: the quotient, corrected by its own remainder.
+// A gap over the temperature, and what the quotient lost by rounding.
+struct Quotient {
+    Real rounded;
+    Real rest;
+};
+
+__device__ __forceinline__ Quotient divided(Real gap, const Scale& scale) {
+    const Real q = gap * scale.inverse;
+    const Real remainder = fma(-q, scale.low, fma(-q, scale.high, gap));
+    return Quotient{q, fabs(q) < infinity() ? remainder * scale.inverse : (Real)0};
+}
+
 __device__ __forceinline__ Real over_temperature(Real gap, const Scale& scale) {
 #if TEMPERATURE == 0
     return gap;
 #else
-    const Real q = gap * scale.inverse;
-    const Real rest = fma(-q, scale.low, fma(-q, scale.high, gap));
-    return fabs(q) < infinity() ? fma(rest, scale.inverse, q) : q;
+    const Quotient q = divided(gap, scale);
+    return q.rounded + q.rest;
 #endif
+}
+
+// exp((x - m) / temperature), with what rounding took from the difference and from the quotient.
+__device__ __forceinline__ Real exp_of_quotient(Real x, Real m, const Scale& scale) {
+    const Real gap = x - m;
+    const Real back = gap - x;
+    const Real lost = (x - (gap - back)) - (m + back);
+    const Quotient q = divided(gap, scale);
+    const Real p = exp_below(q.rounded);
+    return fabs(q.rounded) < infinity() ? fma(p, fma(lost, scale.inverse, q.rest), p) : p;
 }
 
 // Numbers of 16 bits need no exact exponential: x log2 e - m log2 e is a single FMA.
@@ -67,21 +87,23 @@ struct Origin {
 
 __device__ __forceinline__ Origin origin_at(Real m) {
 #if FUSED
-    // Beyond 2e38 the product would overflow. There every other number is so far below that any
-    // unit makes its power 0.
-    const Real unit = fabsf(m) > 2e38f ? 1.0f : 1.4426950408889634f;
+    // From 2^17 on numbers of 16 bits are 512 apart or more: any unit makes the power of every other
+    // one 0, and 1 keeps the product exact, which rounding would move by more than `drift` can undo.
+    const Real unit = fabsf(m) >= 131072.0f ? 1.0f : 1.4426950408889634f;
     return Origin{m, unit, m * unit};
 #else
     return Origin{m};
 #endif
 }
 
-// exp((x - m) scale), but for the factor `drift`.
+// exp((x - m) / temperature), but for the factor `drift`.
 __device__ __forceinline__ Real power(const Origin& o, Real x, const Scale& scale) {
 #if FUSED
     return exp2_approx(fmaf(x, o.unit, -o.product));
+#elif TEMPERATURE == 0
+    return exp_below(x - o.m);
 #else
-    return exp_below(over_temperature(x - o.m, scale));
+    return exp_of_quotient(x, o.m, scale);
 #endif
 }
 
