@@ -287,8 +287,7 @@ FAULTS: Final[dict[str, FaultText]] = {
     "stray-row": FaultText(
         "warning",
         "access in another row",
-        "block {block} {verb} {buffer}[{index}] in line {line}, which lies in row {row}; its own "
-        "row is {own}",
+        "{who} {verb} {buffer}[{index}] in line {line}, which lies in row {row}; its own {own}",
     ),
     "uninitialised": FaultText(
         "error",

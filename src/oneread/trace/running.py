@@ -6,7 +6,7 @@ Knows every part of the machine; knows no text but for repairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer, CellError, Finer
 from oneread.trace.machine.values import FULL
+from oneread.trace.ownership import Owner, rows_of_blocks, rows_of_threads
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
@@ -133,6 +134,8 @@ class _Session:
         self._inputs: dict[str, list[Any]] = {}
         self._schedule = Schedule.parse(case.schedule)
         self._find_nan = find_nan
+        width = _bound(self._arguments)
+        self._own_rows = () if width is None else rows_of_threads(self._program, width)
 
     def run(self) -> Run:
         """Run the kernel."""
@@ -185,6 +188,7 @@ class _Session:
             Watches(self._program, self._case.watch),
             self._schedule.switching,
             self._find_nan,
+            frozenset(map(id, self._own_rows)),
         )
 
     def _recorder(self, clock: Clock) -> Recorder | None:
@@ -250,21 +254,11 @@ class _Session:
             return False
         return has_rows(self._program, width)
 
-    def _owner(self) -> Callable[[int], frozenset[int] | None]:
-        """Return which rows a block may touch, whichever way blocks are dealt to rows."""
-        rows, blocks = self._case.rows, math.prod(self._grid)
-        if not rows or (blocks > rows and blocks % rows):
+    def _owner(self) -> Owner:
+        """Return which rows a block may touch; all, where the kernel says which a thread has."""
+        if self._own_rows:
             return lambda _: None
-        if blocks >= rows:
-            each = blocks // rows
-            return lambda number: frozenset({number // each, number % rows})
-        each = -(-rows // blocks)
-
-        def owned(number: int) -> frozenset[int]:
-            side_by_side = range(number * each, min(rows, (number + 1) * each))
-            return frozenset(side_by_side) | frozenset(range(number, rows, blocks))
-
-        return owned
+        return rows_of_blocks(self._case.rows, math.prod(self._grid))
 
     # ---- outcome
 
