@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oneread.spec.words import plural
 from oneread.trace import inputs
 from oneread.trace.arguments import Argument, Parameter, bind
 from oneread.trace.case import Case
@@ -21,6 +22,7 @@ from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
 from oneread.trace.front.program import Loaded
+from oneread.trace.identities import identity_of
 from oneread.trace.judging import Judgement, Output, Problem, guess, is_guessed, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
@@ -234,7 +236,7 @@ class _Session:
         given = self._case.data.get(name)
         if given is not None:
             if len(given) != count:
-                raise UsageError(f"{name} has {count} numbers; {len(given)} are given")
+                raise UsageError(f"{name} has {plural(count, 'number')}; given: {len(given)}")
             return [round32(value) if floating else value for value in given]
         follows = (self._case.truth or {}).get(name)
         if follows is not None and argument.role == "input":
@@ -297,10 +299,15 @@ class _Session:
         return result, doubts
 
     def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
-        bound = _bound(self._arguments) if result else None
-        spanning = spanning_indices(self._program, bound) if faults and bound else frozenset()
+        bound, program = _bound(self._arguments), self._program
+        spanning = spanning_indices(program, bound) if faults and bound else frozenset()
         threads = math.prod(self._block)
-        add_repairs(faults, self._text, bound, spanning, self._names, threads)
+
+        def beyond(line: int, column: int) -> str | None:
+            # Of a softmax -inf does, and the result says so if it does not.
+            return identity_of(program, line, column) or ("-INFINITY" if result else None)
+
+        add_repairs(faults, self._text, bound, beyond, spanning, self._names, threads)
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""
