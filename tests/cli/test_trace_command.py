@@ -55,32 +55,6 @@ def test_kernel_is_shown_with_counts_at_its_lines() -> None:
     assert barriers[0][1] == "20"
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--block", "32,4", "--grid", "2,3"), "2 x 3 blocks of 32 x 4 threads, 4 rows x 8"),
-        (("--block", "1,4", "--grid", "2"), "2 blocks of 1 x 4 threads, 4 rows x 8"),
-        (("--block", "1", "--grid", "1", "--rows", "1"), "1 block of 1 thread, 1 row x 8"),
-    ],
-)
-def test_head_says_the_shape_of_grid_and_block(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
-    file = tmp_path / "set.cu"
-    file.write_text("__global__ void set(float* y) { y[0] = 1; }")
-    shown = trace(str(file), *words, "--vocab", "8", "--arg", "y=rows*vocab:inout:normal")
-    assert f": {said}, normal input" in shown.splitlines()[0]
-
-
-def test_repair_of_a_race_and_a_hazard_on_the_same_lines_is_told_once() -> None:
-    shown = trace("zoo_reused_scratch", status=1)
-    repairs = [line.strip() for line in shown.splitlines() if line.strip().startswith("repair:")]
-    assert repairs == [
-        "repair: after the statement in line 33, insert  __syncthreads();",
-        "repair: that of E1",
-    ]
-
-
 def test_kernels_stand_side_by_side() -> None:
     shown = trace("safe_softmax_tiled", "online_softmax_tiled", "online_softmax_lane")
     assert row(shown, "passes over x") == ["3", "2", "2"]

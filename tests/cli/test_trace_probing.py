@@ -59,17 +59,6 @@ def test_notes_that_no_repair_is_known_for_are_counted_and_named() -> None:
     )
 
 
-def test_one_of_anything_is_singular(tmp_path: Path) -> None:
-    file = tmp_path / "copy.cu"
-    words = [str(file), "--rows", "1", "--vocab", "1", "--block", "1", "--watch", "v"]
-    file.write_text("__global__ void copy(const float* x, float* y) { float v = x[0]; y[0] = v; }")
-    shown = trace(*words)
-    assert "1 block of 1 thread, 1 row x 1" in shown
-    assert "v, 1 value in copy" in shown
-    result = CliRunner().invoke(app, ["trace", *words, "--out", str(tmp_path / "run.json")])
-    assert "1 block," in result.stderr
-
-
 ENDLESS = """__global__ void endless(const float* x, float* y, int n) {
     for (int i = threadIdx.x; n != 250 && i < n; i += 32) y[blockIdx.x * n + i] = x[i];
     while (n == %s) y[0] += 1;

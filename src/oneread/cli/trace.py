@@ -137,8 +137,7 @@ def trace(
     if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
         raise SystemExit(FAILURE)
     if stopped:
-        many = plural(stopped, "launch")
-        raise fail(f"a limit stopped {many}: nobody knows what would have been found")
+        raise fail(f"a limit stopped {plural(stopped, 'launch')}: nobody knows what it hides")
 
 
 def _check(asked: SimpleNamespace) -> None:
