@@ -18,6 +18,8 @@ import gallery_beside as beside
 from oneread.bench.gallery import entries, tables
 from oneread.source.catalogue import ExpectedFault, KernelEntry
 from oneread.source.measured import measured_folder
+from oneread.trace import Case
+from oneread.trace.gallery import run_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = tuple(
@@ -92,12 +94,35 @@ def command(key: str, fault: ExpectedFault) -> str:
 
 def proof(key: str) -> str:
     """Return the commands that show the faults of a kernel, and what each finds."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[ExpectedFault]] = {}
     for fault in entries.catalogue().kernels[key].faults:
-        found.setdefault(command(key, fault), []).append(f"`{fault.id}`")
+        found.setdefault(command(key, fault), []).append(fault)
     shown = "\n".join(f"$ {line}" for line in found)
-    what = "; then ".join(", ".join(ids) for ids in found.values())
+    what = "; then ".join(by_severity(key, faults) for faults in found.values())
     return f"```console\n{shown}\n```\n\nIt finds {what}."
+
+
+def launch(fault: ExpectedFault) -> Case:
+    """Return the launch of `command`."""
+    usual = Case()
+    return Case(
+        rows=fault.rows or usual.rows,
+        vocab=fault.vocab or usual.vocab,
+        block=fault.block,
+        input=fault.input or usual.input,
+        defines={macro: str(value) for macro, value in (fault.defines or {}).items()},
+    )
+
+
+def by_severity(key: str, faults: list[ExpectedFault]) -> str:
+    """Return what the tracer finds in one launch, worst first, as far as the catalogue lists it."""
+    listed = [one.id for one in faults]
+    found: dict[str, dict[str, None]] = {}
+    for fault in run_kernel(key, launch(faults[0])).faults:
+        if fault.id in listed:
+            found.setdefault(fault.severity, {})[f"`{fault.id}`"] = None
+    parts = [f"the {one}{'s' * (len(ids) > 1)} {', '.join(ids)}" for one, ids in found.items()]
+    return " and ".join(parts)
 
 
 def fix(key: str) -> str:

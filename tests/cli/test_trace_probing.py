@@ -39,6 +39,26 @@ def test_clean_kernel_passes_probe_and_fix() -> None:
     assert trace("relu", "--probe").splitlines()[-1] == "faults: none"
 
 
+def test_repair_that_rules_the_launch_out_is_shown_with_its_change() -> None:
+    lines = trace("zoo_odd_tree", "--fix", status=1).splitlines()
+    assert lines[0].startswith("the repair rules this launch out: ")
+    assert "halving needs a power of two" in lines[0]
+    assert any(line.startswith("+    static_assert((TILE & (TILE - 1)) == 0") for line in lines)
+    assert not any("no known repair" in line for line in lines)
+
+
+def test_notes_that_no_repair_is_known_for_are_counted_and_named() -> None:
+    (after,) = [
+        line
+        for line in trace("online_softmax_tiled_racy", "--fix").splitlines()
+        if line.startswith("after:")
+    ]
+    assert after == (
+        "after:  none, in the same launch, apart from 2 notes without a repair: "
+        "barrier-idle (line 32, line 37)"
+    )
+
+
 ENDLESS = """__global__ void endless(const float* x, float* y, int n) {
     for (int i = threadIdx.x; n != 250 && i < n; i += 32) y[blockIdx.x * n + i] = x[i];
     while (n == %s) y[0] += 1;
@@ -64,4 +84,4 @@ def test_probe_with_launches_that_never_end_is_not_clean(tmp_path: Path) -> None
     result = CliRunner().invoke(app, ["trace", *words])
     assert result.exit_code == 2
     assert "error" not in result.stdout.splitlines()[-1]
-    assert "launches were stopped by a limit" in result.stderr
+    assert "a limit stopped" in result.stderr

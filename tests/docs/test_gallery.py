@@ -14,6 +14,7 @@ import pytest
 
 from oneread.bench.gallery import entries
 from oneread.source.catalogue import gallery_folder
+from oneread.trace.gallery import run_kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = entries.catalogue().kernels
@@ -86,6 +87,19 @@ def test_fault_has_task_hint_proof_and_fix(key: str) -> None:
     places = [section.find(part) for part in parts]
     assert -1 not in places
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("key", FAULTS)
+def test_proof_names_every_error_and_warning_of_its_launches(tool: ModuleType, key: str) -> None:
+    said = tool.proof(key).partition("It finds ")[2].removesuffix(".").split("; then ")
+    launches = list(dict.fromkeys(tool.command(key, fault) for fault in KERNELS[key].faults))
+    assert len(said) == len(launches)
+    for fault in KERNELS[key].faults:
+        shown = said[launches.index(tool.command(key, fault))]
+        found = run_kernel(key, tool.launch(fault)).faults
+        serious = {f"`{one.id}`" for one in found if one.severity != "note"}
+        assert serious <= set(re.findall(r"`[\w-]+`", shown))
+        assert ("warning" in shown) == any(one.severity == "warning" for one in found)
 
 
 @pytest.mark.parametrize("key", FAULTS)

@@ -117,7 +117,7 @@ def test_block_is_what_the_source_means_by_its_name(head: str, defines: dict[str
 
 def test_data_of_the_wrong_length_is_an_error() -> None:
     text = "__global__ void k(const float* x, float* y, int n) { y[0] = x[0]; }"
-    with pytest.raises(UsageError, match="2 are given"):
+    with pytest.raises(UsageError, match="given: 2"):
         run(text, rows=1, vocab=4, data={"x": [1.0, 2.0]})
 
 

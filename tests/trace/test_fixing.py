@@ -76,6 +76,18 @@ def test_fault_without_a_known_repair_remains_and_is_told(key: str) -> None:
     assert made.mended == ()
 
 
+def test_assertion_that_rules_out_the_launch_is_told_and_not_made() -> None:
+    made = mended("zoo_odd_tree")
+    (exclusion,) = made.exclusions
+    assert exclusion.fault.id == "wrong-result"
+    assert "halving needs a power of two" in exclusion.why
+    assert "+    static_assert((TILE & (TILE - 1)) == 0" in exclusion.diff
+
+
+def test_repair_that_breaks_the_source_rules_nothing_out() -> None:
+    assert mended("zoo_barrier_in_branch").exclusions == ()
+
+
 def test_clean_kernel_is_left_as_it_is() -> None:
     made = mended("online_softmax_lane")
     assert made.subject.text == Subject.of_gallery("online_softmax_lane").text
@@ -129,12 +141,32 @@ ROW_SUM = """__global__ void row_sum(const float* x, float* sums, int n) {
     atomicAdd(&sums[blockIdx.x], sum);
 }
 """
+ROW_SUMS = Case(rows=2, vocab=50, block=32, arguments={"sums": "rows:inout:zeros"})
 
 
-def test_bound_is_not_offered_where_nobody_knows_what_is_right() -> None:
-    # -inf beyond a row is right for a maximum, and wrong for a sum.
-    case = Case(rows=2, vocab=50, block=32, arguments={"sums": "rows:inout:zeros"})
-    made = fix(Subject(ROW_SUM), [case])
+@pytest.mark.parametrize(
+    ("folded", "start", "value"),
+    [
+        ("sum += {}", "0.0f", "0.0f"),
+        ("sum *= {}", "1.0f", "1.0f"),
+        ("sum = fmaxf(sum, {})", "-INFINITY", "-INFINITY"),
+        ("sum = fminf(sum, {})", "INFINITY", "INFINITY"),
+    ],
+)
+def test_element_beyond_a_row_is_the_identity_of_what_it_is_folded_into(
+    folded: str, start: str, value: str
+) -> None:
+    text = ROW_SUM.replace("sum = 0.0f", f"sum = {start}")
+    text = text.replace("sum += row[t + threadIdx.x]", folded.format("row[t + threadIdx.x]"))
+    made = fix(Subject(text), [ROW_SUMS])
+    guard = f"(t + threadIdx.x < n ? row[t + threadIdx.x] : {value})"
+    assert folded.format(guard) in "".join(added(made))
+    assert made.remaining == []
+
+
+def test_bound_is_not_offered_where_no_number_leaves_a_sum_as_it_is() -> None:
+    text = ROW_SUM.replace("sum += row[t + threadIdx.x]", "sum += expm1f(row[t + threadIdx.x] - n)")
+    made = fix(Subject(text), [ROW_SUMS])
     assert {fault.id for fault in made.remaining} >= {"stray-row"}
     assert made.diff == ""
 

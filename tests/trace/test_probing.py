@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +17,10 @@ from oneread.source.catalogue import read_catalogue
 from oneread.source.errors import SourceError
 from oneread.trace import Case, LimitError, Limits, Probe, Subject, UsageError, plan, probe
 from oneread.trace.covering import pairwise
+from oneread.trace.faults import Fault
+from oneread.trace.messages import FAULTS
 from oneread.trace.planning import INPUTS, SCHEDULES, TILES
+from oneread.trace.probing import Finding, Outcome, launched
 
 KERNELS = read_catalogue().kernels
 
@@ -45,6 +50,49 @@ __global__ void softmax(const float* x, float* y, int n) {
         __syncthreads();
     }
     for (int i = lane; i < n; i += TILE) y[i] = expf(x[i] - m) / scratch[0];
+}
+"""
+
+
+#: Shared memory that warps meet in without a barrier, for any number of threads.
+LAYER_NORM = """
+__global__ void layer_norm(const float* x, float* y, int n) {
+    __shared__ float part[8];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = (blockDim.x + 31) / 32;
+    x += (size_t)blockIdx.x * n;
+    y += (size_t)blockIdx.x * n;
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+    for (int s = 16; s > 0; s /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, s);
+    if (lane == 0) part[warp] = sum;
+    float mean = 0.0f;
+    for (int w = 0; w < warps; ++w) mean += part[w];
+    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i] - mean / n;
+}
+"""
+
+#: Lanes that read a column lie as many elements apart as there are columns.
+COLUMN_SUM = """
+__global__ void column_sum(const float* x, float* sums, int rows, int n) {
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+    for (int i = 0; row < rows && i < n; ++i) sum += x[row * n + i];
+    if (row < rows) sums[row] = sum;
+}
+"""
+
+#: The second largest is looked for among columns that were never compared.
+TOP_K = """
+__global__ void top_k(const float* x, float* values, int* indices, int n, int k) {
+    __shared__ float best[32];
+    x += (size_t)blockIdx.x * n;
+    for (int i = threadIdx.x; i < n && i < 32; i += 32) best[i] = x[i];
+    __syncwarp();
+    if (threadIdx.x == 0)
+        for (int i = 0; i < k; ++i) {
+            values[blockIdx.x * k + i] = best[i] + best[i + 1];
+            indices[blockIdx.x * k + i] = i;
+        }
 }
 """
 
@@ -169,9 +217,79 @@ def racy() -> Probe:
     return probe(Subject(RACY))
 
 
-def test_race_is_shrunk_to_two_warps_one_row_and_one_tile(racy: Probe) -> None:
+def test_race_is_shrunk_to_two_warps_one_row_and_one_column(racy: Probe) -> None:
     (race,) = [one for one in racy.findings if one.fault.id == "race-warps" and not one.case.block]
-    assert race.command == "oneread trace FILE --rows 1 --vocab 64 --define TILE=64"
+    assert race.command == "oneread trace FILE --rows 1 --vocab 1 --define TILE=64"
+
+
+def test_fault_that_any_row_shows_is_told_with_one_column() -> None:
+    found = probe(Subject(LAYER_NORM))
+    assert commands(found, "race-warps") == ["oneread trace FILE --rows 1 --vocab 1 --block 64"]
+
+
+def test_launch_is_not_shrunk_to_one_that_shows_another_kind_of_fault() -> None:
+    found = probe(Subject.of_gallery("online_softmax_tiled_racy"))
+    # With one column more or less, lanes beyond the row read out of bounds.
+    assert commands(found, "race-warps") == [
+        "oneread trace online_softmax_tiled_racy --rows 1 --vocab 64 --define TILE=64"
+    ]
+
+
+def test_note_is_shrunk_as_an_error_is() -> None:
+    (narrow, *_) = commands(probe(Subject.of_gallery("zoo_row_offset")), "latent-overflow")
+    assert narrow == "oneread trace zoo_row_offset --rows 1 --vocab 1"
+    (scattered,) = commands(probe(Subject(COLUMN_SUM)), "uncoalesced")
+    words = shlex.split(scattered)
+    assert {"--rows", "--vocab", "--block"} <= set(words)
+
+
+def smaller(subject: Subject, finding: Finding) -> Iterator[Case]:
+    """Yield launches that have one size less: by one, or down to 1."""
+    case, names = finding.case, ["rows", "vocab"]
+    arguments = {one.name for one in subject.launch(case).arguments}
+    names += ["k"] if "k" in arguments else []
+    # What fewer threads get wrong is another matter.
+    names += ["block"] if case.block is not None and finding.fault.id != "wrong-result" else []
+    for name in names:
+        size = getattr(case, name)
+        for less in {1, size - 1} - {0, size}:
+            k = min(case.k, less) if name == "vocab" else case.k
+            yield dataclasses.replace(case, **{"k": k, name: less})
+
+
+SHRUNK = {
+    "softmax": RACY,
+    "layer-norm": LAYER_NORM,
+    "column-sum": COLUMN_SUM,
+    "top-k": TOP_K,
+    **{key: None for key, entry in KERNELS.items() if entry.mended},
+}
+
+
+@pytest.mark.parametrize("key", SHRUNK)
+def test_no_launch_that_is_smaller_in_one_size_shows_the_fault_alone(key: str) -> None:
+    text = SHRUNK[key]
+    subject = Subject.of_gallery(key) if text is None else Subject(text)
+    found = probe(subject)
+    assert found.findings
+    for one in found.findings:
+        told = marks(launched(subject, one.case))
+        assert mark(one.fault) in told
+        for less in smaller(subject, one):
+            shown = marks(launched(subject, less))
+            assert mark(one.fault) not in shown or kinds(shown) - kinds(told), less
+
+
+def mark(fault: Fault) -> tuple[object, ...]:
+    return fault.id, fault.line, fault.with_line, fault.parameters.get("got") == "nan"
+
+
+def marks(outcome: Outcome) -> set[tuple[object, ...]]:
+    return set(map(mark, outcome.faults))
+
+
+def kinds(shown: set[tuple[object, ...]]) -> set[str]:
+    return {str(name) for name, *_ in shown if FAULTS[str(name)].severity != "note"}
 
 
 def test_number_that_is_no_power_of_two_is_a_cause_of_its_own(racy: Probe) -> None:
@@ -182,8 +300,8 @@ def test_number_that_is_no_power_of_two_is_a_cause_of_its_own(racy: Probe) -> No
 
 def test_block_of_another_size_is_told_once_a_kind(racy: Probe) -> None:
     other = [(one.fault.id, one.case.block) for one in racy.findings if one.case.block]
-    assert ("uninitialised", 16) in other
-    assert ("out-of-bounds", 64) in other
+    assert ("uninitialised", 1) in other
+    assert ("out-of-bounds", 33) in other
     assert len(other) == len(set(other))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oneread.cli._console import styled
+from oneread.spec.words import plural
 
 if TYPE_CHECKING:
     from oneread.trace import Case, Fault, Repair, Run
@@ -51,12 +52,20 @@ def report(
 
 def _head(one: "Launched") -> str:
     run, case = one.run, one.case
-    shape = f"{math.prod(run.grid)} blocks of {math.prod(run.block)} threads"
+    shape = f"{_extent(run.grid, 'block')} of {_extent(run.block, 'thread')}"
     macros = "".join(f", {name}={value}" for name, value in case.defines.items())
     pattern = "given numbers" if case.data else f"{case.input} input"
     name = one.name if one.name == run.kernel else f"{one.name}: {run.kernel}"
-    problem = f"{case.rows} rows x {case.vocab}"
+    problem = f"{plural(case.rows, 'row')} x {case.vocab}"
     return f"{name}: {shape}, {problem}{macros}, {pattern}, {run.schedule.replace('-', ' ')}"
+
+
+def _extent(shape: tuple[int, int, int], noun: str) -> str:
+    """Return a grid or a block in words: `32 x 4 threads`."""
+    sizes = list(shape)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return plural(math.prod(shape), noun, " x ".join(map(str, sizes)))
 
 
 def _remarks(one: "Launched") -> Iterator[str]:
@@ -229,9 +238,7 @@ def _error(run: "Run") -> str:
 def tally(faults: "Iterable[Fault]") -> str:
     """Return how many faults there are of each severity."""
     counts = Counter(fault.severity for fault in faults)
-    parts = [
-        f"{counts[one]} {one}{'s' * (counts[one] != 1)}" for one in _LETTERS if counts.get(one)
-    ]
+    parts = [plural(counts[one], one) for one in _LETTERS if counts.get(one)]
     return ", ".join(parts) or "none"
 
 
@@ -242,21 +249,25 @@ def _faults(one: "Launched", alone: bool) -> Iterator[str]:
     lines = _lines(one)
     if not alone:
         yield styled(f"{one.run.kernel}:", "bold")
+    shown: dict[str, str] = {}
     for number, fault in enumerate(one.run.faults, 1):
-        yield from _fault(fault, f"{_LETTERS[fault.severity]}{number}")
+        yield from _fault(fault, f"{_LETTERS[fault.severity]}{number}", shown)
         if not alone:
             for line in sorted({fault.line, fault.with_line or fault.line}):
                 if 0 < line <= len(lines):
                     yield f"    {line:>5} | {_clean(lines[line - 1].strip())}"
 
 
-def _fault(fault: "Fault", mark: str) -> Iterator[str]:
+def _fault(fault: "Fault", mark: str, shown: dict[str, str]) -> Iterator[str]:
+    """Yield what is said of a fault; `shown` has the repairs that stand above, and where."""
     times = f", {fault.count:,} times" if fault.count > 1 else ""
     head = f"{mark:<4}{fault.severity}: {fault.title} ({fault.id}){times}"
     yield styled(head, _STYLES[fault.severity])
     yield f"    {_clean(str(fault))}"
     if fault.repair is not None:
-        yield f"    repair: {_repair(fault.repair)}"
+        repair = _repair(fault.repair)
+        above = shown.setdefault(repair, mark)
+        yield f"    repair: {repair if above == mark else f'that of {above}'}"
 
 
 def _repair(repair: "Repair") -> str:
@@ -274,7 +285,8 @@ def _watched(launches: "Sequence[Launched]") -> Iterator[str]:
             if watch.label == "user":
                 values = [f"{value:.6g}" for value in watch.value]
                 few = values if len(values) <= 8 else [*values[:4], "...", *values[-3:]]
-                yield f"{watch.name}, {len(values):,} values in {one.run.kernel}: {', '.join(few)}"
+                many = plural(len(values), "value")
+                yield f"{watch.name}, {many} in {one.run.kernel}: {', '.join(few)}"
 
 
 def _next_steps(
@@ -299,10 +311,9 @@ def _next_steps(
 
 def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
     """Yield what many launches have shown, each fault with the command for its smallest one."""
-    launches = len(probed.outcomes)
+    launches = plural(len(probed.outcomes), "launch")
     yield styled(
-        f"{subject.called}: {launches} launches, {probed.tried} with those that shrink faults",
-        "bold",
+        f"{subject.called}: {launches}, {probed.tried} with those that shrink faults", "bold"
     )
     for said, whys in (
         ("ruled out by the source", [one.refused for one in probed.refused]),
@@ -310,9 +321,10 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
     ):
         if whys:
             yield f"{len(whys)} {said}, the first one: {_clean(whys[0].splitlines()[0])}"
+    shown: dict[str, str] = {}
     for number, finding in enumerate(probed.findings, 1):
         yield ""
-        yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}")
+        yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}", shown)
         yield f"    show:   {finding.command}"
     yield ""
     yield f"faults: {tally(finding.fault for finding in probed.findings)}"
@@ -320,21 +332,41 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
 
 def fix(fixed: "Fix") -> Iterator[str]:
     """Yield the repairs that helped, and what the same launches show afterwards."""
-    from oneread.source.text import split_lines
-
-    if not fixed.diff:
+    if not fixed.diff and not fixed.exclusions:
         yield "no known repair helps"
-    yield from (_coloured(_clean(line.rstrip("\r\n"))) for line in split_lines(fixed.diff))
+    yield from _diff(fixed.diff)
+    for one in fixed.exclusions:
+        yield f"the repair rules this launch out: {_clean(one.why)}"
+        yield from _diff(one.diff)
     runs = len(fixed.after)
     again = "the same launch" if runs == 1 else f"the same {runs} launches"
     before = [fault for one in fixed.before for fault in one.faults]
     yield ""
     yield f"before: {tally(_distinct(before))}"
-    notes = any(fault.severity == "note" for fault in before)
-    left = ", apart from notes without a repair" * notes
-    yield f"after:  {tally(fixed.remaining)}, in {again}{left}"
-    for fault in fixed.remaining:
-        yield from _fault(fault, _LETTERS[fault.severity])
+    yield f"after:  {tally(fixed.remaining)}, in {again}{_apart(fixed.notes)}"
+    shown: dict[str, str] = {}
+    for number, fault in enumerate(fixed.remaining, 1):
+        yield from _fault(fault, f"{_LETTERS[fault.severity]}{number}", shown)
+
+
+def _diff(diff: str) -> Iterator[str]:
+    from oneread.source.text import split_lines
+
+    yield from (_coloured(_clean(line.rstrip("\r\n"))) for line in split_lines(diff))
+
+
+def _apart(notes: "Sequence[Fault]") -> str:
+    """Return how many notes are left, and which."""
+    if not notes:
+        return ""
+    lines: dict[str, list[int]] = {}
+    for one in notes:
+        if one.line not in lines.setdefault(one.id, []):
+            lines[one.id].append(one.line)
+    which = (
+        f"{name} ({', '.join(f'line {line}' for line in where)})" for name, where in lines.items()
+    )
+    return f", apart from {plural(len(notes), 'note')} without a repair: {'; '.join(which)}"
 
 
 def _distinct(faults: "Iterable[Fault]") -> "list[Fault]":

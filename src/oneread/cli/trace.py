@@ -12,6 +12,7 @@ import typer
 
 from oneread.cli import _trace_text
 from oneread.cli._console import FAILURE, REFUSED, fail, note, say, styled, write
+from oneread.spec.words import plural
 
 if TYPE_CHECKING:
     from oneread.trace import Case, Limits
@@ -136,7 +137,7 @@ def trace(
     if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
         raise SystemExit(FAILURE)
     if stopped:
-        raise fail(f"{stopped} launches were stopped by a limit: nobody knows what they would show")
+        raise fail(f"a limit stopped {plural(stopped, 'launch')}: nobody knows what it hides")
 
 
 def _check(asked: SimpleNamespace) -> None:
@@ -351,7 +352,8 @@ def _written(out: Path, text: str, launches: "list[Launched]", named: bool) -> N
     blocks = sum(len(set(one.block)) for one in kept)
     of = sum(math.prod(one.run.grid) for one in launches)
     events = sum(one.events for one in kept)
-    note(f"wrote {out}: {events:,} events of {blocks} of {of} blocks, {len(text):,} bytes")
+    parts = f"{plural(events, 'event')} of {blocks} of {plural(of, 'block')}"
+    note(f"wrote {out}: {parts}, {len(text):,} bytes")
     if blocks < of and not named:
         note("only the first blocks, to stay below a limit; `reduced` in the file says which")
 

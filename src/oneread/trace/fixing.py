@@ -6,7 +6,7 @@ Knows faults and their repairs; knows no machine.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from oneread.source.text import split_lines
@@ -15,6 +15,18 @@ from oneread.trace.faults import Fault, Repair, order
 from oneread.trace.probing import Outcome, launched, must_run
 from oneread.trace.repairs import apply
 from oneread.trace.subject import Subject
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A repair that mends nothing in the launch that was asked for: it rules that launch out."""
+
+    fault: Fault
+    """What it is for."""
+    diff: str
+    """From the text as far as it was mended, as a unified diff."""
+    why: str
+    """What the compiler says of the launch then."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +41,22 @@ class Fix:
     """What each repair was made for, in order; lines are those of the text at that moment."""
     before: tuple[Outcome, ...]
     after: tuple[Outcome, ...]
+    exclusions: tuple[Exclusion, ...] = ()
+    """Repairs that were not made, since they rule out the first launch."""
 
     @property
     def remaining(self) -> list[Fault]:
         """What is still found, the worst first, notes without a known repair left out."""
-        found = {_key(fault): fault for one in reversed(self.after) for fault in _counted(one)}
-        return sorted(found.values(), key=order)
+        return self._distinct(fault for one in reversed(self.after) for fault in _counted(one))
+
+    @property
+    def notes(self) -> list[Fault]:
+        """The notes without a known repair that are left, in order of lines."""
+        faults = [fault for one in reversed(self.after) for fault in one.faults]
+        return self._distinct(one for one in faults if one.severity == "note" and not one.repair)
+
+    def _distinct(self, faults: Iterable[Fault]) -> list[Fault]:
+        return sorted({_key(fault): fault for fault in faults}.values(), key=order)
 
 
 def fix(subject: Subject, cases: Sequence[Case]) -> Fix:
@@ -82,6 +104,7 @@ def fix(subject: Subject, cases: Sequence[Case]) -> Fix:
     now, after = subject, before
     mended: list[Fault] = []
     tried: set[str] = set()
+    exclusions: list[Exclusion] = []
     while (fault := next(_repairable(after, tried), None)) is not None:
         assert fault.repair is not None
         tried.add(_name(fault.repair))
@@ -90,8 +113,20 @@ def fix(subject: Subject, cases: Sequence[Case]) -> Fix:
         if outcomes is not None:
             now, after = trial, outcomes
             mended.append(fault)
-            tried.clear()  # what did not help before may do so now, and lines have moved
-    return Fix(now, _diff(subject, now), tuple(mended), before, after)
+            # What did not help before may do so now, and lines have moved.
+            tried.clear()
+            exclusions.clear()
+        elif (why := _excluded(trial, fault.repair, before[0])) is not None:
+            exclusions.append(Exclusion(fault, _diff(now, trial), why))
+    return Fix(now, _diff(subject, now), tuple(mended), before, after, tuple(exclusions))
+
+
+def _excluded(trial: Subject, repair: Repair, first: Outcome) -> str | None:
+    """Return what the compiler says where an assertion rules out the first launch."""
+    if "static_assert(" not in str(repair.parameters.get("text")):
+        return None
+    said = launched(trial, first.case).refused
+    return said.splitlines()[0] if said else None
 
 
 def _diff(old: Subject, new: Subject) -> str:
@@ -144,4 +179,4 @@ def _total(outcomes: Sequence[Outcome]) -> int:
     return sum(len({_key(fault) for fault in _counted(one)}) for one in outcomes)
 
 
-__all__ = ["Fix", "fix"]
+__all__ = ["Exclusion", "Fix", "fix"]

@@ -271,7 +271,7 @@ FAULTS: Final[dict[str, FaultText]] = {
     "out-of-bounds": FaultText(
         "error",
         "access out of bounds",
-        "{verb} {buffer}[{index}] in line {line}, outside its {count} elements (lanes {lanes})",
+        "{verb} {buffer}[{index}] in line {line}, outside its length of {count} (lanes {lanes})",
     ),
     "no-buffer": FaultText(
         "error",
@@ -287,8 +287,7 @@ FAULTS: Final[dict[str, FaultText]] = {
     "stray-row": FaultText(
         "warning",
         "access in another row",
-        "block {block} {verb} {buffer}[{index}] in line {line}, which lies in row {row}; its own "
-        "row is {own}",
+        "{who} {verb} {buffer}[{index}] in line {line}, which lies in row {row}; its own {own}",
     ),
     "uninitialised": FaultText(
         "error",
@@ -348,8 +347,8 @@ FAULTS: Final[dict[str, FaultText]] = {
     "wrong-result": FaultText(
         "error",
         "wrong result",
-        "{buffer}[{index}] is {got}, the float64 {truth} gives {want}; {wrong} of {count} elements "
-        "are wrong, by up to {error}",
+        "{buffer}[{index}] is {got}, the float64 {truth} gives {want}; wrong: {wrong} of {count}, "
+        "by up to {error}",
     ),
     "unlike-softmax": FaultText(
         "note",
@@ -360,7 +359,7 @@ FAULTS: Final[dict[str, FaultText]] = {
     "unwritten": FaultText(
         "error",
         "output not written",
-        "{unwritten} of {count} elements of {buffer} are never written, the first is [{index}]",
+        "never written in {buffer}: {unwritten} of {count}, the first is [{index}]",
     ),
     "order-dependent": FaultText(
         "error",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from oneread.spec.errors import OneReadError
 from oneread.trace.case import Case
@@ -14,6 +15,7 @@ from oneread.trace.covering import Choice
 from oneread.trace.errors import LimitError
 from oneread.trace.faults import Fault, order
 from oneread.trace.planning import Plan, plan
+from oneread.trace.shrinking import Size, smallest
 from oneread.trace.subject import Subject
 
 
@@ -117,15 +119,21 @@ def probe(subject: Subject, case: Case | None = None, launches: slice | None = N
     return _Prober(subject, whole).probe()
 
 
-#: What makes two faults the same one: its kind, and its lines or the threads that it needs.
-Key = tuple[str, object]
+class Key(NamedTuple):
+    """What makes two faults the same one."""
+
+    id: str
+    where: frozenset[int | str | None]
+    """Its lines; of a wrong result what class of number it is."""
+    note: bool
 
 
 def _key(fault: Fault) -> Key:
+    where: frozenset[int | str | None] = frozenset([fault.line, fault.with_line])
     if fault.id == "wrong-result":
         # Its line is that of the last store, whatever the cause; but NaN has causes of its own.
-        return fault.id, fault.parameters["got"] == "nan"
-    return fault.id, frozenset([fault.line, fault.with_line])
+        where = frozenset(["nan" if fault.parameters["got"] == "nan" else "number"])
+    return Key(fault.id, where, fault.severity == "note")
 
 
 def launched(subject: Subject, case: Case) -> Outcome:
@@ -157,8 +165,7 @@ class _Prober:
     def probe(self) -> Probe:
         outcomes = [self.outcome(case) for case in self.plan.launches]
         must_run(self.subject, outcomes[0])
-        findings = list(self.notes(outcomes)) + list(self.shrunk(outcomes))
-        findings.sort(key=lambda finding: order(finding.fault))
+        findings = sorted(self.shrunk(outcomes), key=lambda finding: order(finding.fault))
         return Probe(self.plan, tuple(outcomes), tuple(findings), len(self.known))
 
     def outcome(self, case: Case) -> Outcome:
@@ -167,35 +174,32 @@ class _Prober:
             self.known[command] = launched(self.subject, case)
         return self.known[command]
 
-    def finding(self, fault: Fault, case: Case) -> Finding:
-        return Finding(fault, case, self.subject.command(case))
-
-    def notes(self, outcomes: list[Outcome]) -> Iterator[Finding]:
-        """Yield each note with the first launch that shows it, of those with the right threads."""
-        usual = [one for one in outcomes if one.case.block == self.plan.base.block]
-        seen: set[Key] = set()
-        for outcome in usual:
-            for fault in outcome.faults:
-                if fault.severity == "note" and _key(fault) not in seen:
-                    seen.add(_key(fault))
-                    if fault.id != "barrier-idle" or _is_idle(fault, usual):
-                        yield self.finding(fault, outcome.case)
-
     def shrunk(self, outcomes: list[Outcome]) -> Iterator[Finding]:
-        """Yield each error and warning with its smallest launch."""
-        showing: dict[Key, list[Choice]] = {}
-        for choice, outcome in zip(self.plan.choices, outcomes, strict=True):
-            for key in {_key(one): None for one in outcome.faults if one.severity != "note"}:
-                showing.setdefault(key, []).append(choice)
-        told: set[Key] = set()
-        for key, choices in showing.items():
-            for cause in self.causes(key, sorted(choices, key=self.distance)):
+        """Yield each fault with its smallest launch."""
+        told: set[tuple[object, ...]] = set()
+        for key, choices in self.showing(outcomes).items():
+            causes = self.causes(key, sorted(choices, key=self.distance))
+            for cause in causes:
                 # What a block of another size does is told once a kind of fault.
                 threads = cause.get("threads", "same")
-                once = (key[0], threads) if threads != "same" else (key[0], (key[1], str(cause)))
+                once = (key.id, threads) if threads != "same" else (*key, str(cause))
                 if once not in told:
                     told.add(once)
-                    yield self.smallest(key, cause)
+                    yield self.smallest(key, cause, causes)
+
+    def showing(self, outcomes: list[Outcome]) -> dict[Key, list[Choice]]:
+        """Return the choices that show each fault; notes are of those with the usual threads."""
+        pairs = list(zip(self.plan.choices, outcomes, strict=True))
+        usual = [one for choice, one in pairs if self.is_usual(choice)]
+        found: dict[Key, list[Choice]] = {}
+        for choice, outcome in pairs:
+            for key in dict.fromkeys(map(_key, outcome.faults)):
+                if not key.note or self.is_usual(choice):
+                    found.setdefault(key, []).append(choice)
+        return {k: v for k, v in found.items() if k.id != "barrier-idle" or _is_idle(k, usual)}
+
+    def is_usual(self, choice: Choice) -> bool:
+        return choice.get("threads", "same") == "same"
 
     def causes(self, key: Key, choices: list[Choice]) -> list[Choice]:
         """Return what a fault needs: the simplest choice, or each that leads to a wrong result."""
@@ -203,7 +207,7 @@ class _Prober:
         for choice in choices:
             if not any(self.explains(one, choice) for one in found):
                 found.append(self.simplified(key, choice))
-                if key[0] != "wrong-result":
+                if key.id != "wrong-result":
                     break
         return found
 
@@ -230,50 +234,51 @@ class _Prober:
                     break
         return choice
 
-    def smallest(self, key: Key, choice: Choice) -> Finding:
-        """Return the fault in as few rows and columns as show it without showing another."""
+    def smallest(self, key: Key, choice: Choice, causes: list[Choice]) -> Finding:
+        """Return the fault in the smallest launch that shows it and no other kind of fault."""
         case = self.plan.case(choice)
+        kinds = self.kinds(case)
+
+        def shows(trial: Case) -> bool:
+            return self.shown(key, trial) is not None and self.kinds(trial) <= kinds
+
+        case = smallest(case, self.sizes(key, choice, causes), shows)
         fault = self.shown(key, case)
         assert fault is not None
-        for name, size in self.sizes(choice):
-            if 0 < size < getattr(case, name):
-                trial = _sized(case, name, size)
-                found = self.shown(key, trial)
-                if found is not None and self.ids(trial) <= self.ids(case):
-                    fault, case = found, trial
-        return self.finding(fault, case)
+        return Finding(fault, case, self.subject.command(case))
 
-    def sizes(self, choice: Choice) -> list[tuple[str, int]]:
-        """Return numbers of rows and columns to try: none where the numbers are given."""
-        if self.plan.base.data:
-            return []
-        rows = [("rows", 1), ("rows", 2)]
-        if "vocab" not in choice:
-            return rows
-        tile = self.plan.tile(choice)
-        # Where whole tiles show a fault, a tail would only bring faults of its own.
-        whole = choice["vocab"] == self.plan.factors["vocab"][0]
-        columns = (tile, 2 * tile) if whole else (1, 2, tile - 1, tile + 1, 2 * tile + 1)
-        return rows + [("vocab", size) for size in columns]
+    def sizes(self, key: Key, choice: Choice, causes: list[Choice]) -> list[Size]:
+        """Return the sizes that are made smaller: not those of numbers that are given."""
+        factors, tile = self.plan.factors, self.plan.tile(choice)
+        found = [] if self.plan.base.data else [Size("rows")]
+        if "vocab" in choice:
+            # A tail may have wrong results of its own, and those are another cause.
+            tails = any(one["vocab"] != factors["vocab"][0] for one in causes)
+            whole = choice["vocab"] == factors["vocab"][0] and tails
+            likely = (tile - 1, tile, tile + 1, 2 * tile, 2 * tile + 1)
+            bounds = "k" if "k" in choice else None
+            found.append(Size("vocab", 0, tile if whole else 1, likely, bounds))
+        if "k" in choice:
+            found.append(Size("k"))
+        # A block follows its macro. That fewer threads give wrong results is no smaller launch.
+        free = "threads" in choice and (self.plan.macro is None or not self.is_usual(choice))
+        if free and key.id != "wrong-result":
+            found.append(Size("block", usual=self.plan.threads))
+        return found
 
-    def ids(self, case: Case) -> set[str]:
+    def kinds(self, case: Case) -> set[str]:
         return {fault.id for fault in self.outcome(case).faults if fault.severity != "note"}
 
     def shown(self, key: Key, case: Case) -> Fault | None:
-        faults = self.outcome(case).faults
-        return next((one for one in faults if _key(one) == key and one.severity != "note"), None)
+        return next((one for one in self.outcome(case).faults if _key(one) == key), None)
 
 
-def _sized(case: Case, name: str, size: int) -> Case:
-    return replace(case, rows=size) if name == "rows" else replace(case, vocab=size)
-
-
-def _is_idle(fault: Fault, outcomes: list[Outcome]) -> bool:
+def _is_idle(barrier: Key, outcomes: list[Outcome]) -> bool:
     """Say whether a barrier orders nothing in every launch that passes it."""
     return all(
-        any(_key(one) == _key(fault) for one in outcome.faults)
+        barrier in map(_key, outcome.faults)
         for outcome in outcomes
-        if fault.line in outcome.barriers
+        if not outcome.barriers.isdisjoint(barrier.where)
     )
 
 

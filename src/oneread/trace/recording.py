@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oneread.spec.words import plural
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.access import Access
@@ -116,10 +117,9 @@ class Recorder:
         out.mask.append(warp.mask)
         out.end.append(len(out.operation))
         if out.events > self._limits.recorded:
+            most = plural(self._limits.recorded, "event")
             raise LimitError(
-                f"more than {self._limits.recorded:,} events (recorded); record fewer blocks",
-                line,
-                "recorded",
+                f"more than {most} (recorded); record fewer blocks", line, setting="recorded"
             )
 
     def access(self, access: Access, values: Sequence[Any], old: Sequence[Any] | None) -> None:

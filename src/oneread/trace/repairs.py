@@ -6,7 +6,7 @@ Knows the text and the faults; runs nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
@@ -32,6 +32,7 @@ def add_repairs(
     faults: Sequence[Fault],
     text: str,
     bound: str | None,
+    beyond: Callable[[int, int], str | None],
     spanning: AbstractSet[tuple[int, int]],
     names: Mapping[str, int],
     threads: int,
@@ -45,8 +46,9 @@ def add_repairs(
     text : str
         The source.
     bound : str or None
-        The parameter that holds the length of a row, if beyond it a read may give -inf: there is
-        no such constant for a sum, so None where nothing says what the outputs should be.
+        The parameter that holds the length of a row.
+    beyond : callable
+        Says what a read at a line and column may give beyond it, if anything.
     spanning : set
         Line and column of the indices that count from a buffer's start and have no such bound.
     names : mapping
@@ -55,15 +57,23 @@ def add_repairs(
         Of a block.
     """
     lines = split_lines(text)
+    barriers = {_places(one): one.repair for one in faults if one.id == "race-warps"}
     for fault in faults:
-        if fault.id == "race-warp" and threads <= WARP and "__syncthreads" in text:
+        if fault.id == "race-warp" and barriers.get(_places(fault)):
+            # Between warps too these lines need a barrier, and it is one for lanes as well.
+            fault.repair = barriers[_places(fault)]
+        elif fault.id == "race-warp" and threads <= WARP and "__syncthreads" in text:
             # The block is one warp today; the other barriers of the kernel are for more.
             _use_syncthreads(fault)
         elif fault.id == "wrong-result":
             fault.repair = _power_of_two(fault, text, names)
         elif fault.repair is None:
             inside = (fault.line, fault.column) not in spanning
-            fault.repair = _repair(fault, lines, bound if inside else None)
+            fault.repair = _repair(fault, lines, bound if inside else None, beyond)
+
+
+def _places(fault: Fault) -> frozenset[int | None]:
+    return frozenset([fault.line, fault.with_line])
 
 
 def _use_syncthreads(fault: Fault) -> None:
@@ -85,17 +95,23 @@ def _power_of_two(fault: Fault, text: str, names: Mapping[str, int]) -> Repair |
     return found
 
 
-def _repair(fault: Fault, lines: Sequence[str], bound: str | None) -> Repair | None:
+def _repair(
+    fault: Fault,
+    lines: Sequence[str],
+    bound: str | None,
+    beyond: Callable[[int, int], str | None],
+) -> Repair | None:
     line = lines[fault.line - 1] if 0 < fault.line <= len(lines) else ""
     if fault.id in {"stray-row", "out-of-bounds"} and bound and fault.parameters.get("load"):
-        return _guard(fault, line, bound)
+        value = beyond(fault.line, fault.column)
+        return None if value is None else _guard(fault, line, bound, value)
     if fault.id == "nan-made" and fault.parameters.get("operator") == "-":
         return _skip(fault, line)
     return None
 
 
-def _guard(fault: Fault, line: str, bound: str) -> Repair | None:
-    """Return ``a[i]`` as ``(i < bound ? a[i] : -INFINITY)``."""
+def _guard(fault: Fault, line: str, bound: str, value: str) -> Repair | None:
+    """Return ``a[i]`` as ``(i < bound ? a[i] : -INFINITY)``, or with another value."""
     start = fault.column - 1
     match = re.match(r"\w+\s*(?=\[)", line[start:])
     end = closed(line, start + match.end()) if match else -1
@@ -103,7 +119,7 @@ def _guard(fault: Fault, line: str, bound: str) -> Repair | None:
         return None
     access = line[start:end]
     index = line[start + match.end() + 1 : end - 1].strip()
-    return _replace(fault, start, access, f"({index} < {bound} ? {access} : -INFINITY)")
+    return _replace(fault, start, access, f"({index} < {bound} ? {access} : {value})")
 
 
 def _skip(fault: Fault, line: str) -> Repair | None:

@@ -6,10 +6,11 @@ Knows every part of the machine; knows no text but for repairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oneread.spec.words import plural
 from oneread.trace import inputs
 from oneread.trace.arguments import Argument, Parameter, bind
 from oneread.trace.case import Case
@@ -21,12 +22,14 @@ from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault, Faults, order
 from oneread.trace.findings import after_run
 from oneread.trace.front.program import Loaded
+from oneread.trace.identities import identity_of
 from oneread.trace.judging import Judgement, Output, Problem, guess, is_guessed, judge
 from oneread.trace.machine.device import Device
 from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer, CellError, Finer
 from oneread.trace.machine.values import FULL
+from oneread.trace.ownership import Owner, rows_of_blocks, rows_of_threads
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
@@ -133,6 +136,8 @@ class _Session:
         self._inputs: dict[str, list[Any]] = {}
         self._schedule = Schedule.parse(case.schedule)
         self._find_nan = find_nan
+        width = _bound(self._arguments)
+        self._own_rows = () if width is None else rows_of_threads(self._program, width)
 
     def run(self) -> Run:
         """Run the kernel."""
@@ -185,6 +190,7 @@ class _Session:
             Watches(self._program, self._case.watch),
             self._schedule.switching,
             self._find_nan,
+            frozenset(map(id, self._own_rows)),
         )
 
     def _recorder(self, clock: Clock) -> Recorder | None:
@@ -230,7 +236,7 @@ class _Session:
         given = self._case.data.get(name)
         if given is not None:
             if len(given) != count:
-                raise UsageError(f"{name} has {count} numbers; {len(given)} are given")
+                raise UsageError(f"{name} has {plural(count, 'number')}; given: {len(given)}")
             return [round32(value) if floating else value for value in given]
         follows = (self._case.truth or {}).get(name)
         if follows is not None and argument.role == "input":
@@ -250,21 +256,11 @@ class _Session:
             return False
         return has_rows(self._program, width)
 
-    def _owner(self) -> Callable[[int], frozenset[int] | None]:
-        """Return which rows a block may touch, whichever way blocks are dealt to rows."""
-        rows, blocks = self._case.rows, math.prod(self._grid)
-        if not rows or (blocks > rows and blocks % rows):
+    def _owner(self) -> Owner:
+        """Return which rows a block may touch; all, where the kernel says which a thread has."""
+        if self._own_rows:
             return lambda _: None
-        if blocks >= rows:
-            each = blocks // rows
-            return lambda number: frozenset({number // each, number % rows})
-        each = -(-rows // blocks)
-
-        def owned(number: int) -> frozenset[int]:
-            side_by_side = range(number * each, min(rows, (number + 1) * each))
-            return frozenset(side_by_side) | frozenset(range(number, rows, blocks))
-
-        return owned
+        return rows_of_blocks(self._case.rows, math.prod(self._grid))
 
     # ---- outcome
 
@@ -303,10 +299,15 @@ class _Session:
         return result, doubts
 
     def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
-        bound = _bound(self._arguments) if result else None
-        spanning = spanning_indices(self._program, bound) if faults and bound else frozenset()
+        bound, program = _bound(self._arguments), self._program
+        spanning = spanning_indices(program, bound) if faults and bound else frozenset()
         threads = math.prod(self._block)
-        add_repairs(faults, self._text, bound, spanning, self._names, threads)
+
+        def beyond(line: int, column: int) -> str | None:
+            # Of a softmax -inf does, and the result says so if it does not.
+            return identity_of(program, line, column) or ("-INFINITY" if result else None)
+
+        add_repairs(faults, self._text, bound, beyond, spanning, self._names, threads)
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""

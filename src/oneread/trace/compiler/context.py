@@ -6,6 +6,7 @@ Knows no node of the tree but its variables and functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,6 +49,8 @@ class Context:
         Whether warps may take turns before every statement that touches memory.
     find_nan : bool
         Whether operations that make a NaN of numbers are reported.
+    rows : set
+        Numbers of the expressions whose value is the row of a thread.
     """
 
     def __init__(
@@ -62,11 +65,12 @@ class Context:
         watches: Watches,
         switching: bool,
         find_nan: bool,
+        rows: AbstractSet[int] = frozenset(),
     ) -> None:
         self.device, self.clock, self.limits = device, clock, limits
         self.grid, self.block = grid, block
         self.recorder, self.watches = recorder, watches
-        self.switching, self.find_nan = switching, find_nan
+        self.switching, self.find_nan, self.rows = switching, find_nan, rows
         self.operators = Operators(device.report, device, find_nan)
         self.meetings = Meetings(device.report, device, recorder)
         self.sites: list[Site] = []

@@ -13,7 +13,7 @@ from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.layout import chooser, zero
 from oneread.trace.compiler.operators import convert
 from oneread.trace.compiler.places import Memory, Places, Register
-from oneread.trace.compiler.watchers import Watchers
+from oneread.trace.compiler.watchers import Watchers, placing
 from oneread.trace.machine import integers
 from oneread.trace.machine.values import FULL, WARP
 from oneread.trace.machine.warp import Warp
@@ -71,6 +71,8 @@ class Expressions:
         """Return the closure of an expression's value."""
         make: Callable[[Any], Value] = getattr(self, "_" + type(node).__name__.lower())
         closure = make(node)
+        if id(node) in self.context.rows:
+            closure = placing(closure)
         note = self.watchers.of(node)
         if note is None:
             return closure

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from oneread.spec.words import plural
 from oneread.trace.compiler.barriers import Hoister
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions
@@ -75,6 +76,6 @@ def _check_bounds(program: Program, block: Sequence[int]) -> None:
     most, threads = program.kernel.max_threads, math.prod(block)
     if most is not None and threads > most:
         raise UsageError(
-            f"{program.kernel.name} is made for blocks of up to {most} threads "
+            f"{program.kernel.name} is made for blocks of up to {plural(most, 'thread')} "
             f"(__launch_bounds__); one of {threads} cannot be launched"
         )

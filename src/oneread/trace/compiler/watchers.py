@@ -1,4 +1,4 @@
-"""What notes the values of watched variables and expressions while a kernel runs.
+"""What notes the values of watched variables, expressions and rows while a kernel runs.
 
 Knows places; knows no operator of C.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.layout import lane_value
 from oneread.trace.compiler.places import Places
-from oneread.trace.machine.values import look
+from oneread.trace.machine.values import BITS, look
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import Declare
 from oneread.trace.types import DOUBLE, Type
@@ -68,6 +68,21 @@ class Watchers:
             return formula.value(values)
 
         return evaluate
+
+
+def placing(row: Callable[[Warp], Any]) -> Callable[[Warp], Any]:
+    """Return the closure of an expression that also notes its value as the row of each lane."""
+
+    def evaluate(warp: Warp) -> Any:
+        value, bits = row(warp), warp.mask
+        if type(value) is int:
+            warp.place(value, bits)
+        else:
+            for lane in look(bits).lanes:
+                warp.place(value[lane], BITS[lane])
+        return value
+
+    return evaluate
 
 
 def _keep(watch: Watch, step: int, warp: Warp, kind: Type, value: Any) -> None:

@@ -13,12 +13,13 @@ from itertools import repeat, takewhile
 from typing import TypeAlias
 
 from oneread.source.text import Position
+from oneread.spec.words import plural
 from oneread.trace import tree
 from oneread.trace.builtins import FUNCTIONS, HINTED_LOADS, HINTED_STORES, Builtin
 from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_expressions import ExpressionChecker
 from oneread.trace.front.names import BUILT_IN, TYPE_NAMES, Constant, Lost, Named
-from oneread.trace.front.report import Refused, guess, plural
+from oneread.trace.front.report import Refused, guess
 from oneread.trace.types import (
     VECTORS,
     Array,

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oneread.source.text import Position
+from oneread.spec.words import plural
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_calls import Arguments, TemplateValue
 from oneread.trace.front.check_statements import StatementChecker
 from oneread.trace.front.names import BUILT_IN, Constant, Lost, Names
-from oneread.trace.front.report import Refused, plural
+from oneread.trace.front.report import Refused
 from oneread.trace.types import INT, VOID, Scalar
 
 if TYPE_CHECKING:

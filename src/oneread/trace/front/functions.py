@@ -11,12 +11,13 @@ from itertools import islice
 
 from oneread.source.errors import Diagnostic
 from oneread.source.text import Position
+from oneread.spec.words import plural
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_calls import Arguments, TemplateValue, deduced, rank
 from oneread.trace.front.check_file import FileChecker
 from oneread.trace.front.names import BUILT_IN, Bound, Constant, Meaning
-from oneread.trace.front.report import Refused, Report, plural
+from oneread.trace.front.report import Refused, Report
 from oneread.trace.front.statements import Parser
 from oneread.trace.types import Array, Pointer, Type, Void, may_hold
 

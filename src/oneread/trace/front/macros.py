@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from oneread.source.text import Position
 from oneread.source.tokens import Token
-from oneread.trace.front.report import Refused, Report, plural
+from oneread.spec.words import plural
+from oneread.trace.front.report import Refused, Report
 
 #: A token with the macros that it came from, which are not expanded in it again.
 Hidden = tuple[Token, frozenset[str]]

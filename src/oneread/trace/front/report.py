@@ -127,11 +127,6 @@ def guess(name: str, known: Iterable[str]) -> str:
     return min(near)[-1] if near else ""
 
 
-def plural(count: int, noun: str) -> str:
-    """Return ``1 argument`` or ``2 arguments``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _distance(one: str, other: str) -> int:
     """Return how many letters differ: changed, missing, too many, or two swapped."""
     before, last = [0] * (len(other) + 1), list(range(len(other) + 1))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from oneread.spec.words import plural
 from oneread.trace.errors import LimitError
 from oneread.trace.limits import Limits
 from oneread.trace.machine.device import Device
@@ -65,10 +66,11 @@ class Clock:
         self._next_look += _LOOK
         if device.step > limits.steps:
             raise LimitError(
-                f"stopped after {limits.steps:,} steps (steps); does a loop never end?", line
+                f"stopped after {plural(limits.steps, 'step')} (steps); does a loop never end?",
+                line,
             )
         if device.accesses > limits.accesses:
-            raise LimitError(f"stopped after {limits.accesses:,} accesses (accesses)", line)
+            raise LimitError(f"stopped after {plural(limits.accesses, 'access')} (accesses)", line)
         if time.monotonic() > self._end:
             raise LimitError(
                 f"stopped after {limits.seconds:g} s (seconds); does a loop never end?", line

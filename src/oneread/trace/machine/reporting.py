@@ -182,33 +182,42 @@ class Reporter:
         )
 
     def stray(self, access: Access) -> None:
-        """Report an access outside the rows of its block."""
-        own, width = access.warp.block.rows, access.buffer.width
-        if own is None:
+        """Report an access outside the rows of its block, or of its threads."""
+        warp, width = access.warp, access.buffer.width
+        if warp.block.rows is None and not warp.placed:
             return
-        cells = access.cells
-        if type(cells) is range:
-            first, last = cells[0] // width, cells[-1] // width
-            if first == last and first in own:
+        cells, lanes = access.cells, look(access.bits).lanes
+        alone = type(cells) is range and cells[0] // width == cells[-1] // width
+        if alone and not warp.astray(cells[0] // width, access.bits):
+            return
+        for place, cell in enumerate(cells):
+            mine = BITS[lanes[place // access.per]] if access.per else access.bits
+            astray = warp.astray(cell // width, mine)
+            if astray:
+                self._stray(access, cell, look(astray).first)
                 return
-        for cell in cells:
-            row = cell // width
-            if row not in own:
-                lanes = sum(BITS[lane] for lane in access.lanes_at(cell))
-                self.add(
-                    "stray-row",
-                    access.site,
-                    access.warp,
-                    access.step,
-                    lanes,
-                    buffer=access.buffer.name,
-                    index=element(access.buffer, cell),
-                    verb=_VERBS[access.kind],
-                    load=access.kind == "load",
-                    row=row,
-                    own=", ".join(map(str, sorted(own)[:4])),
-                )
-                return
+
+    def _stray(self, access: Access, cell: int, lane: int) -> None:
+        warp = access.warp
+        row, who, own = cell // access.buffer.width, f"block {warp.block.index}", warp.block.rows
+        if own is None:
+            who = f"thread {access.thread(lane)} of {who}"
+            own = frozenset(one for one, lanes in warp.rows.items() if lanes & BITS[lane])
+        few = sorted(own)[:4]
+        self.add(
+            "stray-row",
+            access.site,
+            warp,
+            access.step,
+            sum(BITS[one] for one in access.lanes_at(cell)),
+            buffer=access.buffer.name,
+            index=element(access.buffer, cell),
+            verb=_VERBS[access.kind],
+            load=access.kind == "load",
+            row=row,
+            who=who,
+            own=f"row is {few[0]}" if len(own) == 1 else f"rows are {', '.join(map(str, few))}",
+        )
 
 
 def _first_of(race: Race) -> Any:

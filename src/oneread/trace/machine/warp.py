@@ -56,10 +56,12 @@ class Warp:
         "locals",
         "mask",
         "order",
+        "placed",
         "recent",
         "registers",
         "result",
         "returned",
+        "rows",
         "syncs",
         "waiting",
     )
@@ -89,11 +91,27 @@ class Warp:
         """Addresses loaded since the last store, barrier or round of a loop, and by which lanes."""
         self.order: dict[Any, int] = {}
         """Places that have touched memory since the last barrier, and when they did so first."""
+        self.rows: dict[int, int] = {}
+        """Rows that its lanes have come to be in, where the kernel says so, and which lanes."""
+        self.placed = 0
+        """Lanes that are in some row."""
         self.locals = memory
         """Its local memory."""
         self.built: dict[Any, int] = {}
         """Addresses of the arrays in local memory, by the declaration that made them."""
         self.waiting: BarrierSite | None = None
+
+    def place(self, row: int, lanes: int) -> None:
+        """Note that a row is that of some lanes."""
+        self.rows[row] = self.rows.get(row, 0) | lanes
+        self.placed |= lanes
+
+    def astray(self, row: int, lanes: int) -> int:
+        """Return those of some lanes that have no part in a row."""
+        own = self.block.rows
+        if own is not None and row not in own:
+            return lanes
+        return lanes & self.placed & ~self.rows.get(row, 0)
 
     def told(self, bits: int, since: int, until: int) -> int:
         """Return the lanes that know what these ones did before some `__syncwarp`."""
