@@ -81,6 +81,33 @@ def test_notes_go_to_a_folder_with_an_index(tmp_path: Path) -> None:
     assert "- [first](first.sm_90.md), sm_90" in index
 
 
+def test_page_of_one_kernel_is_printed_or_written_to_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    words = (str(path), "--kernel", "first", "--html")
+    printed = explain(*words)
+    assert printed.startswith("<!doctype html>")
+    assert explain(*words, "--out", str(tmp_path / "page.html")) == ""
+    assert (tmp_path / "page.html").read_text("utf-8") == printed
+
+
+def test_pages_go_to_a_folder_with_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    explain(str(path), "--html", "--out", str(tmp_path / "pages"))
+    assert sorted(one.name for one in (tmp_path / "pages").iterdir()) == [
+        "first.sm_90.html",
+        "index.html",
+        "second.sm_90.html",
+    ]
+
+
+def test_page_of_several_kernels_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    assert "2 kernels: name one with --kernel" in error(str(path), "--html")
+
+
 def test_two_notes_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "k.sass"
     path.write_text(LISTING)
@@ -101,7 +128,8 @@ def test_kernel_of_the_gallery_is_explained() -> None:
     [
         (("no_such_kernel",), "no file and no key of the gallery"),
         (("relu", "--md", "--json"), "--md and --json exclude each other"),
-        (("relu", "--out", "notes"), "--out is for the notes of --md"),
+        (("relu", "--html", "--json"), "--html and --json exclude each other"),
+        (("relu", "--out", "notes"), "--out is for the notes of --md and the pages of --html"),
         (("relu", "--lang", "fr"), "--lang fr: there are en, ko"),
         (("relu", "-D", "TILE=x"), "--define TILE=x: write NAME=NUMBER"),
     ],

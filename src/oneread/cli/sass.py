@@ -63,8 +63,14 @@ Define = Annotated[
 ]
 Lang = Annotated[str, typer.Option(metavar="en|ko", help="Language of the story.")]
 AsMarkdown = Annotated[bool, typer.Option("--md", help="The story as a Markdown note.")]
+AsHtml = Annotated[
+    bool, typer.Option("--html", help="A page: source beside machine code, and the story.")
+]
 Folder = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where notes go, with an index.")
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="DIR", help="Where notes or pages go, with an index; or FILE.html."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
 
@@ -79,6 +85,7 @@ def explain(
     define: Define = None,
     lang: Lang = "en",
     as_markdown: AsMarkdown = False,
+    as_html: AsHtml = False,
     out: Folder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,25 +93,28 @@ def explain(
     from oneread.sass import Build, record
     from oneread.sass.story.words import LANGUAGES
 
-    if as_markdown and as_json:
-        raise fail("--md and --json exclude each other")
-    if out is not None and not as_markdown:
-        raise fail("--out is for the notes of --md")
+    forms = [("--md", as_markdown), ("--html", as_html), ("--json", as_json)]
+    chosen = [name for name, is_chosen in forms if is_chosen]
+    if len(chosen) > 1:
+        raise fail(f"{' and '.join(chosen)} exclude each other")
+    if out is not None and not (as_markdown or as_html):
+        raise fail("--out is for the notes of --md and the pages of --html")
     if lang not in LANGUAGES:
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
     build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
     found = _analysed(names, kernel, build)
-    if as_json:
-        for code, analysis in found:
-            write(record.dumps([record.describe(code, analysis)]))
-    elif out is not None:
-        _keep(out, found, lang)
-    elif as_markdown:
-        for code, analysis in found:
-            write(_note(code, analysis, lang))
+    if out is not None and not (as_html and out.suffix == ".html"):
+        _keep(out, found, lang, "html" if as_html else "md")
+    elif as_html:
+        _put(out, _only_page(found, lang))
     else:
         for code, analysis in found:
-            _show(code, analysis, lang)
+            if as_json:
+                write(record.dumps([record.describe(code, analysis, lang)]))
+            elif as_markdown:
+                write(_note(code, analysis, lang))
+            else:
+                _show(code, analysis, lang)
 
 
 @app.command("matrix", help=MATRIX_HELP)
@@ -238,19 +248,50 @@ def _note(code: "Code", analysis: "Analysis", lang: str) -> str:
     return markdown(code, analysis.program.short_name, tell(code, analysis), lang)
 
 
-def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> None:
-    """Write a note a kernel, and an index of them."""
+def _page(code: "Code", analysis: "Analysis", lang: str) -> str:
+    from oneread.report.kernel_page import kernel_page
+    from oneread.sass import record
+
+    return kernel_page(record.describe(code, analysis, lang))
+
+
+def _put(out: Path | None, page: str) -> None:
+    if out is None:
+        write(page)
+    else:
+        out.write_text(page, "utf-8")
+        note(f"wrote {out}")
+
+
+def _only_page(found: "Iterator[tuple[Code, Analysis]]", lang: str) -> str:
+    """Return the page of the only kernel."""
+    pages = [_page(code, analysis, lang) for code, analysis in found]
+    if len(pages) != 1:
+        raise fail(f"{len(pages)} kernels: name one with --kernel, or a folder with --out")
+    return pages[0]
+
+
+def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str, form: str) -> None:
+    """Write a note or a page a kernel, and an index of them in Markdown or HTML."""
+    from oneread.report.index import index
+
+    made = _page if form == "html" else _note
     folder.mkdir(parents=True, exist_ok=True)
-    lines: list[str] = []
+    entries: list[tuple[str, str, str]] = []
     for code, analysis in found:
         program = analysis.program
-        name = f"{program.short_name}.{program.arch}.md"
-        if any(f"({name})" in line for line in lines):
+        name = f"{program.short_name}.{program.arch}.{form}"
+        if any(name == known for _, known, _ in entries):
             raise fail(f"two kernels would be written to {folder / name}: name one with --kernel")
-        (folder / name).write_text(_note(code, analysis, lang), "utf-8")
-        lines.append(f"- [{program.short_name}]({name}), {program.arch}, from {code.name}")
-    (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
-    note(f"wrote {len(lines)} notes and index.md to {folder}")
+        (folder / name).write_text(made(code, analysis, lang), "utf-8")
+        entries.append((program.short_name, name, f"{program.arch}, from {code.name}"))
+    if form == "html":
+        (folder / "index.html").write_text(index(entries, lang), "utf-8")
+    else:
+        lines = [f"- [{kernel}]({name}), {more}" for kernel, name, more in entries]
+        (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
+    what = "pages" if form == "html" else "notes"
+    note(f"wrote {len(entries)} {what} and index.{form} to {folder}")
 
 
 def _defines(given: list[str] | None) -> dict[str, int]:
