@@ -1,6 +1,5 @@
 """`oneread sass`: what the compiler made of a kernel, without a GPU."""
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 
 from oneread.cli import _sass_text
 from oneread.cli._console import FAILURE, fail, note, say, styled, write
+from oneread.cli._macros import macros
 
 if TYPE_CHECKING:
     from oneread.sass import Analysis, Build, Code
@@ -101,7 +101,7 @@ def explain(
         raise fail("--out is for the notes of --md and the pages of --html")
     if lang not in LANGUAGES:
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
-    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
     found = _analysed(names, kernel, build)
     if out is not None and not (as_html and out.suffix == ".html"):
         _keep(out, found, lang, "html" if as_html else "md")
@@ -134,7 +134,7 @@ def matrix(
     columns = {}
     for fast_math in (True, False):
         for target in arch or TARGETS:
-            build = Build(target, fast_math, tuple(opt or ()), _defines(define))
+            build = Build(target, fast_math, tuple(opt or ()), macros(define))
             code = open_code(name, build)
             if code.build is None:
                 raise fail(f"{name} is machine code already; matrix compiles a source")
@@ -158,7 +158,7 @@ def diff(
     from oneread.sass import Build
     from oneread.sass.summary import roles_each, summarise
 
-    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
     found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
@@ -292,13 +292,3 @@ def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str, for
         (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
     what = "pages" if form == "html" else "notes"
     note(f"wrote {len(entries)} {what} and index.{form} to {folder}")
-
-
-def _defines(given: list[str] | None) -> dict[str, int]:
-    found = {}
-    for text in given or ():
-        macro, _, value = text.partition("=")
-        if not re.fullmatch(r"[A-Za-z_]\w*", macro) or not re.fullmatch(r"-?\d+|", value):
-            raise fail(f"--define {text}: write NAME=NUMBER")
-        found[macro] = int(value or 1)
-    return found

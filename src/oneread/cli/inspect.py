@@ -1,0 +1,122 @@
+"""`oneread inspect`: a kernel's autopsy: what it issues, what was compiled, what it took."""
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oneread.cli import _inspect_text
+from oneread.cli._console import fail, say, write
+from oneread.cli._macros import macros
+
+if TYPE_CHECKING:
+    from oneread.report.autopsy import Autopsy, Took
+    from oneread.sass import Build
+    from oneread.trace import Case
+
+HELP = """Take kernels apart, line by line: what the source issues, what was compiled, what it took.
+
+Each NAME is a .cu file or a key of the gallery. It is run by the tracer and compiled, both without
+a GPU; of the gallery, times are those that an H200 took. Several are compared with the first.
+"""
+
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources.")]
+Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Rows = Annotated[int, typer.Option(min=1, metavar="N", help="Rows of the traced launch.")]
+Vocab = Annotated[int, typer.Option("--vocab", "--n", min=1, metavar="N", help="Columns of a row.")]
+K = Annotated[int, typer.Option("--k", min=1, metavar="N", help="k of a top-k kernel.")]
+Define = Annotated[
+    list[str] | None, typer.Option("--define", "-D", metavar="TILE=256", help="A macro.")
+]
+Grid = Annotated[str | None, typer.Option(metavar="X[,Y[,Z]]", help="Blocks; one a row.")]
+Block = Annotated[
+    str | None, typer.Option(metavar="X[,Y[,Z]]", help="Threads of a block; as the source says.")
+]
+Arch = Annotated[
+    str | None, typer.Option(metavar="sm_90", help="Target; what was measured, or sm_86.")
+]
+FastMath = Annotated[bool, typer.Option("--fast-math", help="Compile with --use_fast_math.")]
+Opt = Annotated[list[str] | None, typer.Option(metavar="FLAG", help="An option of the compiler.")]
+AsMarkdown = Annotated[bool, typer.Option("--md", help="Print Markdown.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, a kernel a line.")]
+
+
+def inspect(
+    names: Names,
+    kernel: Kernel = None,
+    rows: Rows = 1,
+    vocab: Vocab = 8192,
+    k: K = 8,
+    define: Define = None,
+    grid: Grid = None,
+    block: Block = None,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show kernels from three sides."""
+    from oneread.sass import Build
+    from oneread.trace.case import Case, parse_extent
+
+    if as_markdown and as_json:
+        raise fail("--md and --json exclude each other")
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    case = Case(
+        rows,
+        vocab,
+        k,
+        grid=None if grid is None else parse_extent(grid),
+        block=None if block is None else parse_extent(block),
+    )
+    found = [_autopsy(name, kernel, case, build) for name in names]
+    for one in found:
+        if as_json:
+            write(json.dumps(dataclasses.asdict(one), allow_nan=False) + "\n")
+        else:
+            for line in _inspect_text.autopsy(one, as_markdown):
+                say(line)
+    if len(found) > 1 and not as_json:
+        for line in _inspect_text.comparison(found, as_markdown):
+            say(line)
+
+
+def _autopsy(name: str, kernel: str | None, case: "Case", build: "Build") -> "Autopsy":
+    from oneread.report.autopsy import autopsy
+    from oneread.sass import analyse, open_code, record
+    from oneread.source.catalogue import read_catalogue
+    from oneread.trace import describe, open_kernel
+
+    entry = read_catalogue().kernels.get(name)
+    took = _took(name) if entry else ()
+    opened = open_kernel(name, kernel)
+    opened.kernel()  # refuses a sequence
+    defines = {**(entry.bench_defines if entry else {}), **build.defines}
+    arch = build.arch or (took[0].target if took else None)
+    build = dataclasses.replace(build, arch=arch, defines=defines)
+    texts = {macro: str(value) for macro, value in defines.items()}
+    launched = opened.launch(dataclasses.replace(case, defines=texts))
+    (run,) = describe(launched)["runs"]
+    code = open_code(name, build)
+    program = code.kernel(kernel or run["kernel"])
+    return autopsy(record.describe(code, analyse(program)), run, took)
+
+
+def _took(key: str) -> "tuple[Took, ...]":
+    from oneread.report.autopsy import Took
+    from oneread.source.measured import rates
+
+    return tuple(
+        Took(
+            one.shape,
+            one.rows,
+            one.vocab,
+            one.microseconds,
+            one.share_of_copy,
+            one.device,
+            one.target,
+        )
+        for one in rates(key)
+    )
