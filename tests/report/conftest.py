@@ -79,3 +79,20 @@ def korean() -> dict[str, Any]:
 def without_source() -> dict[str, Any]:
     """Return the same of machine code alone."""
     return made(with_source=False)
+
+
+@pytest.fixture(scope="session")
+def run() -> dict[str, Any]:
+    """Return a launch of the kernel as a trace file has it: 2 warps, 8 columns each, 64 lanes."""
+    source = SourceText("k.cu", SOURCE)
+    lines = [
+        {"line": 6, "space": "global", "kind": "read", "requests": 16, "elements": 512},
+        {"line": 7, "space": "global", "kind": "write", "requests": 2, "elements": 64},
+        {"line": 7, "space": "shared", "kind": "write", "requests": 4, "elements": 128},
+    ]
+    return {
+        "kernel": "f",
+        "source": {"name": source.name, "text": source.text},
+        "launch": {"grid": [1, 1, 1], "block": [64, 1, 1], "rows": 64, "vocab": 8},
+        "counts": {"lines": lines, "barriers": 3, "barrier_lines": {"7": 3}},
+    }

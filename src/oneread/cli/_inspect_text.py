@@ -4,20 +4,27 @@ Returns lines and prints nothing.
 """
 
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oneread.cli._console import styled
 
 if TYPE_CHECKING:
-    from oneread.report.autopsy import Autopsy, Line, Took
+    from oneread.report.autopsy import Autopsy, Line, Loop, Took
 
-_HEADS = ("line", "reads", "writes", "shared", "barriers", "code", "each", "mostly")
-_LEGEND = (
-    "issued, by the tracer: reads, writes: elements of global memory for each of the problem's; "
-    "shared: requests of warps for 32 elements; barriers: of a block, a row",
-    "compiled: code: instructions; each: those that warps run for 32 elements, as in long rows; "
-    "mostly: what most of them are for",
+_HEADS = ("line", "reads", "writes", "shared", "barriers", "code", "each", "mostly", "source")
+_ISSUED = (
+    "Issued, by the tracer: reads, writes: elements of global memory for each of the problem's; "
+    "shared: requests of warps for 32 elements; barriers: of a block, a row."
+)
+_COMPILED = (
+    "Compiled: code: instructions; each: those that warps run for 32 elements, at most, as in long "
+    "rows; mostly: what most of them are for."
+)
+_OF_LOOPS = (
+    "elements: of a trip; ceiling: elements a clock that an SM cannot exceed, and what limits; "
+    "alone: cycles an element of a warp that has an SM to itself, estimated."
 )
 _LEAST_WIDTH = 100
 #: Roles that a comparison names.
@@ -29,36 +36,18 @@ def autopsy(one: "Autopsy", as_markdown: bool) -> Iterator[str]:
     flags = " ".join(one.flags) or "default maths"
     defines = "".join(f", {name}={value}" for name, value in one.defines.items())
     rows = f"{one.rows} row{'s' * (one.rows != 1)}"
-    head = f"{one.name}: compiled for {one.arch}, {flags}{defines}; traced with {rows} x {one.vocab}"
-    yield f"## {head}" if as_markdown else styled(head, "bold")
-    yield ""
-    cells = [(*_cells(line), line.text) for line in one.lines]
-    yield from _table((*_HEADS, "source"), cells, as_markdown)
-    yield from ("", *_LEGEND, "") if as_markdown else map(_dim, _LEGEND)
-    yield ""
-    yield from _table(
-        ("loop", "lines", "elements", "each", "MUFU", "ceiling", "alone"),
-        [
-            (
-                f"{loop.at:#06x}",
-                _span(loop.lines),
-                str(loop.elements or "-"),
-                _number(loop.each),
-                _number(loop.mufu_each),
-                "-" if loop.ceiling is None else f"{loop.ceiling:.2f} {loop.limit}",
-                _number(loop.alone),
-            )
-            for loop in one.loops
-        ],
-        as_markdown,
+    head = (
+        f"{one.name}: compiled for {one.arch}, {flags}{defines}; traced with {rows} x {one.vocab}"
     )
-    said = (
-        "elements: of a trip; ceiling: elements a clock that an SM cannot exceed, and what "
-        "limits; alone: cycles an element of a warp that has an SM to itself, estimated"
-    )
-    yield from ("", said) if as_markdown else [_dim(said)]
+    yield from (f"## {head}", "") if as_markdown else (styled(head, "bold"), "")
+    yield from _table(_HEADS, [*map(_cells, one.lines), _sums(one)], as_markdown)
+    yield from _legend((_ISSUED, _COMPILED), as_markdown)
     yield ""
-    yield from _sums(one)
+    heads = ("loop", "lines", "elements", "each", "MUFU", "ceiling", "alone")
+    yield from _table(heads, list(map(_loop, one.loops)), as_markdown)
+    yield from _legend((_OF_LOOPS,), as_markdown)
+    yield ""
+    yield from _times_taken(one)
     yield ""
 
 
@@ -89,7 +78,7 @@ def comparison(found: "Sequence[Autopsy]", as_markdown: bool) -> Iterator[str]:
 
 
 def _cells(line: "Line") -> tuple[str, ...]:
-    most = next(iter(line.roles.items()), ("", 0.0))
+    most, count = next(iter(line.roles.items()), ("", 0.0))
     return (
         str(line.number),
         _some(line.reads),
@@ -98,33 +87,62 @@ def _cells(line: "Line") -> tuple[str, ...]:
         f"{line.barriers:g}" if line.barriers else "",
         str(line.compiled or ""),
         "?" if line.each is None else _some(line.each),
-        most[0] if most[1] else "",
+        most if count else "",
+        line.text,
     )
 
 
-def _sums(one: "Autopsy") -> Iterator[str]:
-    """Yield what the whole kernel does, and what it took."""
-    yield (
-        f"In all: {one.reads:.2f} reads and {one.writes:.2f} writes of an element, "
-        f"{one.each:.1f} instructions for 32 elements, {one.mufu:.2f} of them MUFU; "
-        f"{one.barriers:g} barriers a row; a warp alone takes {one.alone:.0f} cycles an element."
+def _sums(one: "Autopsy") -> tuple[str, ...]:
+    """Return the last row; it says what the kernel took with rows as long as the traced ones."""
+    same = [took for took in one.took if took.vocab == one.vocab]
+    return (
+        "all",
+        _some(one.reads),
+        _some(one.writes),
+        _some(sum(line.shared for line in one.lines)),
+        f"{one.barriers:g}" if one.barriers else "",
+        str(sum(line.compiled for line in one.lines)),
+        f"{one.each:.2f}{'+?' * bool(one.unknown)}",
+        next(iter(one.roles), ""),
+        f"took {same[0].microseconds:.1f} us for {same[0].rows} rows" if same else "",
     )
+
+
+def _loop(loop: "Loop") -> tuple[str, ...]:
+    return (
+        f"{loop.at:#06x}",
+        _span(loop.lines),
+        str(loop.elements or "-"),
+        "?" if loop.each is None else f"{loop.each:.2f}",
+        _number(loop.mufu_each),
+        "-" if loop.ceiling is None else f"{loop.ceiling:.2f} {loop.limit}",
+        _number(loop.alone),
+    )
+
+
+def _times_taken(one: "Autopsy") -> Iterator[str]:
+    """Yield what is not known, and what launches took."""
     if one.unknown:
         places = ", ".join(f"{at:#06x}" for at in one.unknown)
-        yield f"Left out: how often the loops at {places} go round is not known."
-    for took in one.took:
-        yield (
-            f"Took {took.microseconds:.1f} us for {took.rows} x {took.vocab} on an {took.device}, "
-            f"{took.share_of_copy:.0%} of a copy's bandwidth (compiled for {took.target}, default "
-            "maths)."
-        )
+        yield f"Left out, since nothing tells how often they go round: the loops at {places}."
     if not one.took:
-        yield "Took: no time is known; the gallery's kernels have been measured."
+        yield "Took: no time is known; those of the gallery's kernels are."
+        return
+    first = one.took[0]
+    shapes = ", ".join(
+        f"{took.microseconds:.1f} us for {took.rows} x {took.vocab} ({took.share_of_copy:.0%} of a "
+        "copy's bandwidth)"
+        for took in one.took
+    )
+    yield from _wrapped(f"Took, on an {first.device}: {shapes}.")
+    if not one.is_measured_as_built(first):
+        defines = "".join(f", {name}={value}" for name, value in first.defines.items())
+        yield f"That is another build: for {first.target}, default maths{defines}."
 
 
 def _against(other: "Autopsy", first: "Autopsy") -> Iterator[str]:
     """Yield sentences about what a kernel costs more than another, and less."""
-    yield (
+    yield from _wrapped(
         f"{other.name} against {first.name}: {other.reads:.2f} reads of an element for "
         f"{first.reads:.2f}, {_times(other.each, first.each)} the instructions, "
         f"{_times(other.mufu, first.mufu)} the MUFU, {other.barriers:g} barriers a row for "
@@ -157,20 +175,28 @@ def _span(lines: Sequence[int]) -> str:
 
 
 def _some(value: float) -> str:
-    return f"{value:.2f}" if value else ""
+    if not value:
+        return ""
+    return f"{value:.2f}" if value >= 0.005 else "<.01"
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _dim(text: str) -> str:
-    return styled(text, "dim")
+def _legend(texts: Sequence[str], as_markdown: bool) -> Iterator[str]:
+    if as_markdown:
+        yield ""
+        yield " ".join(texts)
+    else:
+        yield from (styled(line, "dim") for text in texts for line in _wrapped(text))
 
 
-def _table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], as_markdown: bool
-) -> Iterator[str]:
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _LEAST_WIDTH)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], as_markdown: bool) -> Iterator[str]:
     """Yield a table; on a terminal numbers stand to the right and a long last cell is cut."""
     if as_markdown:
         ruled = [heads, ["---"] * len(heads), *rows]

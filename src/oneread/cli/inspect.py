@@ -13,6 +13,7 @@ from oneread.cli._macros import macros
 if TYPE_CHECKING:
     from oneread.report.autopsy import Autopsy, Took
     from oneread.sass import Build
+    from oneread.source.catalogue import KernelEntry
     from oneread.trace import Case
 
 HELP = """Take kernels apart, line by line: what the source issues, what was compiled, what it took.
@@ -90,7 +91,7 @@ def _autopsy(name: str, kernel: str | None, case: "Case", build: "Build") -> "Au
     from oneread.trace import describe, open_kernel
 
     entry = read_catalogue().kernels.get(name)
-    took = _took(name) if entry else ()
+    took = _took(entry) if entry else ()
     opened = open_kernel(name, kernel)
     opened.kernel()  # refuses a sequence
     defines = {**(entry.bench_defines if entry else {}), **build.defines}
@@ -104,7 +105,7 @@ def _autopsy(name: str, kernel: str | None, case: "Case", build: "Build") -> "Au
     return autopsy(record.describe(code, analyse(program)), run, took)
 
 
-def _took(key: str) -> "tuple[Took, ...]":
+def _took(entry: "KernelEntry") -> "tuple[Took, ...]":
     from oneread.report.autopsy import Took
     from oneread.source.measured import rates
 
@@ -117,6 +118,7 @@ def _took(key: str) -> "tuple[Took, ...]":
             one.share_of_copy,
             one.device,
             one.target,
+            entry.bench_defines,
         )
-        for one in rates(key)
+        for one in rates(entry.key)
     )

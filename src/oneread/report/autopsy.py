@@ -66,7 +66,7 @@ class Loop:
 class Took:
     """A launch that was measured: its shape, its median, its share of a copy's bandwidth.
 
-    ``target`` is what it was compiled for, with default maths.
+    ``target`` and ``defines`` are what it was compiled for and with, with default maths.
     """
 
     shape: str
@@ -76,6 +76,7 @@ class Took:
     share_of_copy: float
     device: str
     target: str
+    defines: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,10 @@ class Autopsy:
     """A kernel from three sides.
 
     Counts are of one launch of ``rows`` x ``vocab`` elements. ``each`` and ``roles`` sum up the
-    lines; what stands on no line of the source is in them, too. ``mufu`` is the part of `each` in
-    that pipe, ``alone`` the cycles an element of a warp alone, all loops together. ``unknown`` are
-    the heads of loops whose trips are not known, which are left out.
+    lines; what stands on no line of the source is in them, too. They are at most what warps run: a
+    branch inside of a loop counts as taken. ``mufu`` is the part of `each` in that pipe, ``alone``
+    the cycles an element of a warp alone, all loops together. ``unknown`` are the heads of loops
+    whose trips are not known, which are left out.
     """
 
     name: str
@@ -105,6 +107,10 @@ class Autopsy:
     lines: tuple[Line, ...]
     loops: tuple[Loop, ...]
     took: tuple[Took, ...]
+
+    def is_measured_as_built(self, took: Took) -> bool:
+        """Say whether what was measured is the build that is shown."""
+        return (took.target, took.defines) == (self.arch, self.defines) and not self.flags
 
 
 def autopsy(record: Record, run: Record, took: Iterable[Took] = ()) -> Autopsy:
@@ -135,7 +141,7 @@ class _Joined:
         self.run = run
         launch = run["launch"]
         self.rows, self.vocab = launch["rows"], launch["vocab"]
-        self.elements = max(1, self.rows * self.vocab)
+        self.elements: int = max(1, self.rows * self.vocab)
         self.trips = trips(record, run)
         runs = executed(record, run, self.trips)
         #: Slow paths are left out.
@@ -175,7 +181,7 @@ class _Joined:
 
     def for_a_lane(self, times: Iterable[float | None]) -> float:
         """Return what warps run for 32 elements, of how often they run it in all."""
-        return sum(one or 0 for one in times) * _LANES / self.elements
+        return sum(one or 0.0 for one in times) * (_LANES / self.elements)
 
     def by_role(self, times: Iterable[tuple[Record, float | None]]) -> dict[str, float]:
         """Return what warps run for 32 elements by what it is there for, the most first."""

@@ -50,7 +50,8 @@ def issued_places(run: Record) -> Counter[Place]:
 
 def warps(run: Record) -> int:
     """Return the warps of a launch."""
-    return math.prod(run["launch"]["grid"]) * _warps_a_block(run)
+    blocks: int = math.prod(run["launch"]["grid"])
+    return blocks * _warps_a_block(run)
 
 
 def trips(record: Record, run: Record) -> dict[int, Trips]:
@@ -94,9 +95,9 @@ def executed(
 ) -> Iterator[tuple[Record, float | None]]:
     """Yield the instructions of a kernel, each with how often all warps together run it.
 
-    Code outside of loops runs once a warp, slow paths never. What stands outside of a loop and is
-    of lines of its body is a rest of it, or was moved out of it, and counts as nothing. None is
-    said of a loop whose trips are not known.
+    Code outside of loops runs once a warp, slow paths never; a branch inside of either counts as
+    taken. What stands outside of a loop and is of lines of its body is a rest of it, or was moved
+    out of it, and counts as nothing. None is said of a loop whose trips are not known.
     """
     home = {at: one["number"] for one in record["loops"] for at in one["instructions"]}
     body = {
@@ -114,7 +115,8 @@ def executed(
 
 
 def _warps_a_block(run: Record) -> int:
-    return -(-math.prod(run["launch"]["block"]) // 32)
+    threads: int = math.prod(run["launch"]["block"])
+    return -(-threads // 32)
 
 
 def _rests(record: Record) -> set[int]:
