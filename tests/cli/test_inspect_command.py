@@ -39,6 +39,26 @@ def test_online_kernel_of_the_page_loses_for_reasons_that_are_shown() -> None:
     assert times[1]["memory"] > 2 * times[0]["memory"]
 
 
+def cells(text: str) -> dict[str, list[str]]:
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {row[0]: row[1:] for row in rows}
+
+
+@needs_tools
+def test_table_of_the_documentation_is_what_is_shown() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sass.md").read_text("utf-8")
+    told = cells(page.partition("<!-- inspect: side by side -->")[2].partition("\n\nIt")[0])
+    shown = inspect("safe_softmax_tiled", "online_softmax_tiled", "--md")
+    found = cells(shown.partition("## Side by side")[2])
+    assert len(told) > 8
+    for name, numbers in told.items():
+        if name != "`safe_softmax_tiled`":
+            # Another toolkit may need some instructions more or less.
+            assert [float(one) for one in found[name]] == pytest.approx(
+                [float(one) for one in numbers], rel=0.15
+            ), name
+
+
 @needs_tools
 def test_table_ends_in_sums_and_what_was_measured() -> None:
     shown = inspect("relu", "--vocab", "8192")

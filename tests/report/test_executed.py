@@ -66,12 +66,11 @@ def test_rest_of_an_unrolled_loop_is_not_counted(record: Record, run: Record) ->
     not (nvrtc.available() and nvdisasm.available()),
     reason="NVRTC or nvdisasm is not installed: pip install oneread[sass]",
 )
-@pytest.mark.parametrize("target", ["sm_86", "sm_90"])
 @pytest.mark.parametrize("key", sorted(CATALOGUE.kernels.keys() - LEFT_OUT))
 def test_exponentials_barriers_and_stores_run_as_often_as_the_tracer_counted(
-    key: str, target: str
+    key: str,
 ) -> None:
-    code = open_code(key, Build(target))
+    code = open_code(key, Build("sm_90"))
     record = describe_code(code, analyse(code.kernel()))
     defines = {name: str(n) for name, n in CATALOGUE.kernels[key].bench_defines.items()}
     case = Case(rows=1, vocab=8192, defines=defines)
