@@ -40,11 +40,11 @@ def autopsy(one: "Autopsy", as_markdown: bool) -> Iterator[str]:
         f"{one.name}: compiled for {one.arch}, {flags}{defines}; traced with {rows} x {one.vocab}"
     )
     yield from (f"## {head}", "") if as_markdown else (styled(head, "bold"), "")
-    yield from _table(_HEADS, [*map(_cells, one.lines), _sums(one)], as_markdown)
+    yield from table(_HEADS, [*map(_cells, one.lines), _sums(one)], as_markdown)
     yield from _legend((_ISSUED, _COMPILED), as_markdown)
     yield ""
     heads = ("loop", "lines", "elements", "each", "MUFU", "ceiling", "alone")
-    yield from _table(heads, list(map(_loop, one.loops)), as_markdown)
+    yield from table(heads, list(map(_loop, one.loops)), as_markdown)
     yield from _legend((_OF_LOOPS,), as_markdown)
     yield ""
     yield from _times_taken(one)
@@ -71,7 +71,7 @@ def comparison(found: "Sequence[Autopsy]", as_markdown: bool) -> Iterator[str]:
         rows.append((f"us, {rows_} x {vocab}", *shown))
     yield "## Side by side" if as_markdown else styled("side by side", "bold")
     yield ""
-    yield from _table(("", *names), rows, as_markdown)
+    yield from table(("", *names), rows, as_markdown)
     for other in found[1:]:
         yield ""
         yield from _against(other, found[0])
@@ -196,7 +196,7 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, _LEAST_WIDTH)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], as_markdown: bool) -> Iterator[str]:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], as_markdown: bool) -> Iterator[str]:
     """Yield a table; on a terminal numbers stand to the right and a long last cell is cut."""
     if as_markdown:
         ruled = [heads, ["---"] * len(heads), *rows]

@@ -41,6 +41,12 @@ those with an ellipsis are patterns. --claims judges statements about properties
 builds that it fails for. Exit status 1: some line is in no build.
 """
 
+ADVISE_HELP = """Say what would make a kernel's code shorter, and prove it.
+
+NAME is a .cu file or a key of the gallery. Changes of the source are compiled and set beside what
+is there, whether they help or not; what takes another kernel is shown by two of the gallery.
+"""
+
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources or machine code.")]
@@ -196,6 +202,33 @@ def check(
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
+
+
+@app.command("advise", help=ADVISE_HELP)
+def advise(
+    name: Name,
+    kernel: Kernel = None,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show changes of a source with what they do to the machine code."""
+    from oneread.cli import _advise_text
+    from oneread.sass import Build, analyse, open_code
+    from oneread.sass.advice.advising import examples, prove
+
+    if as_markdown and as_json:
+        raise fail("--md and --json exclude each other")
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    code = open_code(name, build)
+    proofs = list(prove(code, kernel))
+    shown = list(examples(analyse(code.kernel(kernel)), build))
+    lines = _advise_text.as_json if as_json else _advise_text.advice
+    for line in lines(code.kernel(kernel), proofs, shown, as_markdown):
+        say(line)
 
 
 def _text(path: Path) -> str:
