@@ -96,6 +96,25 @@ def test_file_is_traced_and_compiled_with_the_same_macros(tmp_path: Path) -> Non
     assert [line["number"] for line in found["lines"]] == [1, 2, 3, 4]
 
 
+@needs_tools
+def test_kernels_of_a_file_are_compared(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    kernel = "__global__ void {}(const float* x, float* y) {{ y[threadIdx.x] = {}; }}\n"
+    path.write_text(kernel.format("one", "x[threadIdx.x]") + kernel.format("two", "INFINITY"))
+    shown = inspect(str(path), "--vocab", "32", "--md")
+    assert "two against one: 0.00 reads of an element for 1.00" in shown
+    alone = inspect(str(path), "--vocab", "32", "--kernel", "two", "--json")
+    assert json.loads(alone)["name"] == "two"
+
+
+def test_source_that_cannot_be_read_is_shown_as_a_compiler_would(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text("__global__ void k(float* y) { y[0] = TILE; }\n")
+    said = inspect(str(path), status=2)
+    assert said.startswith("k.cu:1:38: error: 'TILE' is not declared")
+    assert said.endswith("^~~~\n")
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

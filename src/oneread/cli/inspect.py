@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oneread.cli import _inspect_text
-from oneread.cli._console import fail, say, write
+from oneread.cli._console import diagnostics, fail, say, write
 from oneread.cli._macros import macros
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ a GPU; of the gallery, times are those that an H200 took. Several are compared w
 """
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources.")]
-Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Kernel = Annotated[str | None, typer.Option(metavar="K", help="One kernel of a file.")]
 Rows = Annotated[int, typer.Option(min=1, metavar="N", help="Rows of the traced launch.")]
 Vocab = Annotated[int, typer.Option("--vocab", "--n", min=1, metavar="N", help="Columns of a row.")]
 K = Annotated[int, typer.Option("--k", min=1, metavar="N", help="k of a top-k kernel.")]
@@ -65,14 +66,12 @@ def inspect(
     if as_markdown and as_json:
         raise fail("--md and --json exclude each other")
     build = Build(arch, fast_math, tuple(opt or ()), macros(define))
-    case = Case(
-        rows,
-        vocab,
-        k,
-        grid=None if grid is None else parse_extent(grid),
-        block=None if block is None else parse_extent(block),
-    )
-    found = [_autopsy(name, kernel, case, build) for name in names]
+    shape = [None if one is None else parse_extent(one) for one in (grid, block)]
+    case = Case(rows, vocab, k, grid=shape[0], block=shape[1])
+    with diagnostics():
+        found = [
+            _autopsy(name, one, case, build) for name in names for one in _kernels(name, kernel)
+        ]
     for one in found:
         if as_json:
             write(json.dumps(dataclasses.asdict(one), allow_nan=False) + "\n")
@@ -82,6 +81,20 @@ def inspect(
     if len(found) > 1 and not as_json:
         for line in _inspect_text.comparison(found, as_markdown):
             say(line)
+
+
+def _kernels(name: str, kernel: str | None) -> list[str | None]:
+    """Return the kernels to take apart: of a file with several all, unless one is named."""
+    from oneread.source.host import find_kernels
+    from oneread.source.text import SourceText
+    from oneread.trace.opening import is_file
+
+    path = Path(name)
+    if kernel is not None or not (is_file(name) and path.is_file()):
+        return [kernel]
+    source = SourceText(path.name, path.read_text("utf-8", errors="replace"))
+    names = [one.name for one in find_kernels(source)]
+    return [*names] if len(names) > 1 else [None]
 
 
 def _autopsy(name: str, kernel: str | None, case: "Case", build: "Build") -> "Autopsy":
