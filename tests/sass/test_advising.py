@@ -44,6 +44,7 @@ def shown(key: str, fast_math: bool) -> dict[str, Example]:
 
 
 def saved(proof: Proof) -> float:
+    assert proof.after is not None
     assert proof.before.each is not None
     assert proof.after.each is not None
     return proof.before.each - proof.after.each
@@ -61,6 +62,7 @@ def test_fmaxf_takes_one_instruction_an_element_less() -> None:
 def test_reciprocal_leaves_no_division_in_a_loop(key: str) -> None:
     proof = proofs(key, False)["reciprocal"]
     assert proof.before.divisions_in_loops > 0
+    assert proof.after is not None
     assert proof.after.divisions_in_loops == 0
     assert saved(proof) > 4
 
@@ -74,6 +76,20 @@ def test_powers_of_two_fold_the_product_into_the_difference() -> None:
 @needs_tools
 def test_division_that_the_compiler_took_out_of_the_loop_is_left_alone() -> None:
     assert "reciprocal" not in proofs("online_softmax_lane", True)
+
+
+@needs_tools
+def test_change_that_the_compiler_refuses_is_shown_with_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "__global__ void k(const float* x, float* y) {\n"
+        "    const int fmaxf = 0;\n"
+        "    y[fmaxf] = x[0] > x[1] ? x[0] : x[1];\n"
+        "}\n"
+    )
+    (proof,) = prove(open_code(path))
+    assert proof.after is None
+    assert "k.cu(3): error" in proof.refusal
 
 
 @needs_tools
@@ -108,7 +124,9 @@ def changeable() -> Iterator[tuple[str, str]]:
                     yield key, applied(source, edits).text
 
 
-@pytest.mark.parametrize(("key", "text"), changeable(), ids=lambda value: value[:40].split("\n")[0])
+@pytest.mark.parametrize(
+    ("key", "text"), [*changeable()], ids=lambda value: value[:40].split("\n")[0]
+)
 def test_changed_kernel_computes_the_same(key: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / f"{key}.cu"
     path.write_text(text)

@@ -58,6 +58,13 @@ def test_quotient_of_a_loop_becomes_a_product() -> None:
     assert changed(quotients, line) == after
 
 
+def test_reciprocal_is_taken_before_the_outermost_loop() -> None:
+    line = "for (;;) { z = 1; for (;;) y = x / d; }"
+    assert changed(quotients, line) == (
+        "const float d_inverse = 1.0f / d; for (;;) { z = 1; for (;;) y = x * d_inverse; }"
+    )
+
+
 def test_member_may_be_a_divisor() -> None:
     line = "for (int i = 0; i < n; ++i) { y[i] = x[i] / row.d; }"
     assert "1.0f / row.d; for" in changed(quotients, line)

@@ -71,7 +71,10 @@ def advice(
             yield from (f"- {old}", f"+ {new}")
         yield from ["```"] * as_markdown
         yield ""
-        yield from _measures(("before", "after"), proof.before, proof.after, as_markdown)
+        if proof.after is None:
+            yield f"The compiler refuses it: {proof.refusal}"
+        else:
+            yield from _measures(("before", "after"), proof.before, proof.after, as_markdown)
     for example in examples:
         yield from _head(example.id, "by two kernels of the gallery", as_markdown)
         yield "They differ in more than this: the second has a row a warp, and shuffles."

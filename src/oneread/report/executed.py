@@ -101,9 +101,9 @@ def executed(
     """
     home = {at: one["number"] for one in record["loops"] for at in one["instructions"]}
     body = {
-        tuple(lines_of(record, one))
+        tuple(lines)
         for one in record["instructions"]
-        if one["at"] in home and one.get("lines")
+        if one["at"] in home and (lines := lines_of(record, one))
     }
     for one in record["instructions"]:
         if one["role"] == "cold":

@@ -20,6 +20,7 @@ from oneread.sass.read.opening import Build, Code, compile_source, open_code
 from oneread.sass.summary import roles_each, summarise, widest_loops
 from oneread.source.measured import rates
 from oneread.source.text import SourceText, split_lines
+from oneread.spec import KernelCompileError
 
 #: Advice that is shown by two kernels of the gallery: the second does it, the first does not.
 PAIRS: Final = {
@@ -48,13 +49,17 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A change with the code before and after it; ``diff`` is the lines that it changes."""
+    """A change with the code before and after it; ``diff`` is the lines that it changes.
+
+    ``after`` is None where the compiler refuses the change; `refusal` is what it says.
+    """
 
     id: str
     lines: tuple[int, ...]
     diff: tuple[tuple[str, str], ...]
     before: Measures
-    after: Measures
+    after: Measures | None
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +131,15 @@ def prove(code: Code, kernel: str | None = None) -> Iterator[Proof]:
     before = measures(analysis)
     for change in _called_for(code.source, analysis):
         text = applied(code.source, change.edits)
-        after = compile_source(text, code.build).kernel(program.name)
         lines = zip(split_lines(code.source.text), split_lines(text.text), strict=True)
         diff = tuple((old.strip(), new.strip()) for old, new in lines if old != new)
-        yield Proof(change.id, change.lines, diff, before, measures(analyse(after)))
+        after, refusal = None, ""
+        try:
+            changed = compile_source(text, code.build).kernel(program.name)
+            after = measures(analyse(changed))
+        except KernelCompileError as error:
+            refusal = str(error)
+        yield Proof(change.id, change.lines, diff, before, after, refusal)
 
 
 def examples(analysis: Analysis, build: Build) -> Iterator[Example]:

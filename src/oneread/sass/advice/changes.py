@@ -42,11 +42,17 @@ def ternaries(source: SourceText) -> Iterator[Change]:
 
 
 def quotients(source: SourceText) -> Iterator[Change]:
-    """Yield changes of ``a / d`` in a loop to products with 1 / d, taken before the loop."""
+    """Yield changes of ``a / d`` in a loop to products with 1 / d, taken before the loop.
+
+    Of loops inside of each other it is the outermost that leaves d as it is.
+    """
     tokens = tokens_of(source)
+    until: dict[tuple[str, ...], int] = {}
     for loop in loops_of(tokens):
         for path in dict.fromkeys(_divisors(tokens, loop)):
-            yield _hoisted(tokens, loop, path)
+            if loop.start >= until.get(path, 0):
+                until[path] = loop.stop
+                yield _hoisted(tokens, loop, path)
 
 
 def exponentials(source: SourceText) -> Iterator[Change]:
