@@ -150,6 +150,33 @@ def matrix(
         say(line)
 
 
+@app.command("advise", help=ADVISE_HELP)
+def advise(
+    name: Name,
+    kernel: Kernel = None,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show changes of a source with what they do to the machine code."""
+    from oneread.cli import _advise_text
+    from oneread.sass import Build, analyse, open_code
+    from oneread.sass.advice.advising import examples, prove
+
+    if as_markdown and as_json:
+        raise fail("--md and --json exclude each other")
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    code = open_code(name, build)
+    proofs = list(prove(code, kernel))
+    shown = list(examples(analyse(code.kernel(kernel)), build))
+    lines = _advise_text.as_json if as_json else _advise_text.advice
+    for line in lines(code.kernel(kernel), proofs, shown, as_markdown):
+        say(line)
+
+
 @app.command("diff", help=DIFF_HELP)
 def diff(
     first: Name,
@@ -202,33 +229,6 @@ def check(
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
-
-
-@app.command("advise", help=ADVISE_HELP)
-def advise(
-    name: Name,
-    kernel: Kernel = None,
-    arch: Arch = None,
-    fast_math: FastMath = False,
-    opt: Opt = None,
-    define: Define = None,
-    as_markdown: AsTable = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show changes of a source with what they do to the machine code."""
-    from oneread.cli import _advise_text
-    from oneread.sass import Build, analyse, open_code
-    from oneread.sass.advice.advising import examples, prove
-
-    if as_markdown and as_json:
-        raise fail("--md and --json exclude each other")
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
-    code = open_code(name, build)
-    proofs = list(prove(code, kernel))
-    shown = list(examples(analyse(code.kernel(kernel)), build))
-    lines = _advise_text.as_json if as_json else _advise_text.advice
-    for line in lines(code.kernel(kernel), proofs, shown, as_markdown):
-        say(line)
 
 
 def _text(path: Path) -> str:

@@ -193,8 +193,7 @@ def compile_source(source: SourceText, build: Build) -> Code:
         build.arch or DEFAULT_ARCH,
         name=source.name,
         defines=build.defines,
-        # nvcc begins every source with CUDA's own header, which has this one in it.
-        options=[*build.flags, *folders, "--pre-include=math.h"],
+        options=[*build.flags, *folders],
     )
     programs = _disassembled(cubin.code, source.name)
     return Code(source.name, programs, source, build, skipped)
