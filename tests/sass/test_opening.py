@@ -173,7 +173,7 @@ def test_header_of_a_package_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     source = SourceText("k.cu", "#include <cuda_fp16.h>\n__global__ void f(float* y) { *y = 1; }\n")
     text, skipped, options = headers.with_headers(device_code(source), source.text)
     assert text.startswith("#include <cuda_fp16.h>\n")
-    assert (skipped, options) == ((), [f"-I{tmp_path}"])
+    assert (skipped, options) == ((), ["--pre-include=math.h", f"-I{tmp_path}"])
 
 
 @pytest.mark.parametrize(
