@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -201,6 +202,22 @@ def docs() -> None:
             act(page)
             page.screenshot(path=ROOT / f"docs/images/{name}.png")
             page.context.close()
+        machine_code(browser)
+
+
+def machine_code(browser: Any) -> None:
+    """Take the picture of a kernel's source beside its machine code."""
+    kernel = ["online_softmax_tiled", "--arch", "sm_90", "--fast-math"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "page.html")
+        command = [sys.executable, "-m", "oneread", "sass", "explain", *kernel]
+        subprocess.run([*command, "--html", "-o", str(path)], cwd=ROOT, check=True)
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        page.click("[data-role=exp]")
+        page.click("#L61 code")
+        page.screenshot(path=ROOT / "docs/images/sass.png")
+        page.close()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ Knows the names of the public functions and where they live; loads them when the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from oneread._lazy import lazy
 
 if TYPE_CHECKING:
     from oneread.ops._explain import explain, kernels, warm
@@ -44,7 +46,6 @@ _HOMES = {
         "KernelRecord", "OneReadError", "Read", "ShapeError", "SoftmaxTopK", "TopK",
     ),
 }  # fmt: skip
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AxisError",
@@ -75,15 +76,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'oneread' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

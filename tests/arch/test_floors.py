@@ -22,6 +22,7 @@ ALLOWED = {
     "source": set(),
     "trace": set(),
     "web": {"starlette", "uvicorn"},
+    "report": set(),
     "sass": set(),
     "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,33 @@ def test_notes_go_to_a_folder_with_an_index(tmp_path: Path) -> None:
     assert "- [first](first.sm_90.md), sm_90" in index
 
 
+def test_page_of_one_kernel_is_printed_or_written_to_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    words = (str(path), "--kernel", "first", "--html")
+    printed = explain(*words)
+    assert printed.startswith("<!doctype html>")
+    assert explain(*words, "--out", str(tmp_path / "page.html")) == ""
+    assert (tmp_path / "page.html").read_text("utf-8") == printed
+
+
+def test_pages_go_to_a_folder_with_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    explain(str(path), "--html", "--out", str(tmp_path / "pages"))
+    assert sorted(one.name for one in (tmp_path / "pages").iterdir()) == [
+        "first.sm_90.html",
+        "index.html",
+        "second.sm_90.html",
+    ]
+
+
+def test_page_of_several_kernels_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    assert "2 kernels: name one with --kernel" in error(str(path), "--html")
+
+
 def test_two_notes_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "k.sass"
     path.write_text(LISTING)
@@ -101,7 +129,8 @@ def test_kernel_of_the_gallery_is_explained() -> None:
     [
         (("no_such_kernel",), "no file and no key of the gallery"),
         (("relu", "--md", "--json"), "--md and --json exclude each other"),
-        (("relu", "--out", "notes"), "--out is for the notes of --md"),
+        (("relu", "--html", "--json"), "--html and --json exclude each other"),
+        (("relu", "--out", "notes"), "--out is for the notes of --md and the pages of --html"),
         (("relu", "--lang", "fr"), "--lang fr: there are en, ko"),
         (("relu", "-D", "TILE=x"), "--define TILE=x: write NAME=NUMBER"),
     ],
@@ -187,3 +216,37 @@ def test_check_refuses_what_is_no_text(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["sass", "check", name])
         assert result.exit_code in (1, 2)
         assert why in result.stderr
+
+
+def advise(*words: str, status: int = 0) -> str:
+    result = CliRunner().invoke(app, ["sass", "advise", *words])
+    assert result.exit_code == status, result.output
+    return result.stdout if status == 0 else result.stderr
+
+
+@needs_tools
+def test_advice_has_its_change_its_price_and_its_numbers() -> None:
+    shown = advise("online_softmax_single_thread", "--fast-math")
+    assert "+ const float m_new = fmaxf(m, v);" in shown
+    assert "NaN is treated otherwise" in shown
+    assert re.search(r"instructions an element +17\.\d\d +16\.\d\d +-1\.00\n", shown)
+    assert "16384 x 8192 took 604.6 and 404.9 us on an NVIDIA H200 (-33%; default maths)." in shown
+
+
+@needs_tools
+def test_advice_is_printed_as_a_note_or_a_record() -> None:
+    assert "```diff\n- for (int i = lane;" in advise("safe_softmax_tiled", "--md")
+    record = json.loads(advise("safe_softmax_tiled", "--json"))
+    assert [one["id"] for one in record["changes"]] == ["reciprocal", "exp2"]
+    assert [one["id"] for one in record["examples"]] == ["wide-loads"]
+
+
+@needs_tools
+def test_kernel_without_advice_says_so() -> None:
+    assert "Nothing is known that would make it shorter." in advise("relu")
+
+
+def test_advice_for_machine_code_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text(LISTING)
+    assert "machine code already; advice is for a source" in advise(str(path), status=2)

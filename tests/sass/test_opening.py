@@ -42,6 +42,14 @@ def test_key_of_the_gallery_is_compiled_with_its_macros() -> None:
 
 
 @needs_tools
+@pytest.mark.parametrize("first", ["", "#define INFINITY __int_as_float(0x7f800000)\n"])
+def test_infinity_is_known_as_nvcc_knows_it(first: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(first + "__global__ void k(float* y) { y[0] = INFINITY; }\n")
+    assert any("0x7f800000" in one.text for one in open_code(path).kernel().instructions)
+
+
+@needs_tools
 def test_source_with_host_code_is_compiled_without_it(tmp_path: Path) -> None:
     path = tmp_path / "twice.cu"
     path.write_text(TWICE)
@@ -165,7 +173,7 @@ def test_header_of_a_package_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     source = SourceText("k.cu", "#include <cuda_fp16.h>\n__global__ void f(float* y) { *y = 1; }\n")
     text, skipped, options = headers.with_headers(device_code(source), source.text)
     assert text.startswith("#include <cuda_fp16.h>\n")
-    assert (skipped, options) == ((), [f"-I{tmp_path}"])
+    assert (skipped, options) == ((), ["--pre-include=math.h", f"-I{tmp_path}"])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from oneread.sass import Code, analyse
 from oneread.sass.decode.instruction import Program
 from oneread.sass.record import SCHEMA, describe, dumps
+from oneread.source.text import SourceText
 
 LOOP = """
 MOV R5, RZ
@@ -65,3 +66,26 @@ def test_loop_has_cost_and_limit(record: dict[str, Any]) -> None:
     assert loop["pipes"]["mufu"] == 1
     assert loop["limit"] in loop["ceilings"]
     assert loop["stall_cycles"] is None
+
+
+def test_instruction_says_which_registers_are_taken(record: dict[str, Any]) -> None:
+    by_address = {one["at"]: one for one in record["instructions"]}
+    assert {"R5", "R6", "R11"} <= set(by_address[0x20]["live"])
+    assert by_address[0xE0]["live"] == []
+
+
+def test_story_cites_instructions_by_address(record: dict[str, Any]) -> None:
+    addresses = {one["at"] for one in record["instructions"]}
+    sentences = [one for section in record["story"] for one in section["sentences"]]
+    assert all(set(one["cites"]) <= addresses for one in sentences)
+    assert any("MUFU.EX2" in one["text"] and 0x60 in one["cites"] for one in sentences)
+
+
+def test_record_has_its_source_where_there_is_one(
+    record: dict[str, Any], assemble: Callable[..., Program]
+) -> None:
+    assert record["source"] is None
+    program = assemble("EXIT")
+    code = Code("k.cu", (program,), SourceText("k.cu", "void f();"))
+    found = describe(code, analyse(program))
+    assert found["source"] == {"name": "k.cu", "text": "void f();"}

@@ -92,6 +92,18 @@ def guarded() -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def diagnostics() -> Iterator[None]:
+    """Print what a compiler prints where a source cannot be read."""
+    from oneread.source.errors import SourceError
+
+    try:
+        yield
+    except SourceError as error:
+        note(str(error))
+        raise SystemExit(REFUSED) from None
+
+
 def _status(error: OSError) -> int:
     """Return the status: a name that cannot be opened was asked for wrongly."""
     return REFUSED if error.filename is not None else FAILURE

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from oneread.cli import bench, demo, info, ops, prove, read, sass, trace, web
+from oneread.cli import bench, demo, info, inspect, ops, prove, read, sass, trace, web
 from oneread.cli._console import guarded, say
 
 
@@ -82,4 +82,5 @@ app.add_typer(bench.app, name="bench", help=bench.HELP)
 app.command("prove", help=prove.HELP)(prove.prove)
 app.command("trace", help=trace.HELP)(trace.trace)
 app.command("web", help=web.HELP)(web.web)
+app.command("inspect", help=inspect.HELP)(inspect.inspect)
 app.add_typer(sass.app, name="sass", help=sass.HELP)

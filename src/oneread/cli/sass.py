@@ -1,6 +1,5 @@
 """`oneread sass`: what the compiler made of a kernel, without a GPU."""
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 
 from oneread.cli import _sass_text
 from oneread.cli._console import FAILURE, fail, note, say, styled, write
+from oneread.cli._macros import macros
 
 if TYPE_CHECKING:
     from oneread.sass import Analysis, Build, Code
@@ -41,6 +41,12 @@ those with an ellipsis are patterns. --claims judges statements about properties
 builds that it fails for. Exit status 1: some line is in no build.
 """
 
+ADVISE_HELP = """Say what would make a kernel's code shorter, and prove it.
+
+NAME is a .cu file or a key of the gallery. Changes of the source are compiled and set beside what
+is there, whether they help or not; what takes another kernel is shown by two of the gallery.
+"""
+
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sources or machine code.")]
@@ -63,8 +69,14 @@ Define = Annotated[
 ]
 Lang = Annotated[str, typer.Option(metavar="en|ko", help="Language of the story.")]
 AsMarkdown = Annotated[bool, typer.Option("--md", help="The story as a Markdown note.")]
+AsHtml = Annotated[
+    bool, typer.Option("--html", help="A page: source beside machine code, and the story.")
+]
 Folder = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where notes go, with an index.")
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="DIR", help="Where notes or pages go, with an index; or FILE.html."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
 
@@ -79,6 +91,7 @@ def explain(
     define: Define = None,
     lang: Lang = "en",
     as_markdown: AsMarkdown = False,
+    as_html: AsHtml = False,
     out: Folder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,25 +99,28 @@ def explain(
     from oneread.sass import Build, record
     from oneread.sass.story.words import LANGUAGES
 
-    if as_markdown and as_json:
-        raise fail("--md and --json exclude each other")
-    if out is not None and not as_markdown:
-        raise fail("--out is for the notes of --md")
+    forms = [("--md", as_markdown), ("--html", as_html), ("--json", as_json)]
+    chosen = [name for name, is_chosen in forms if is_chosen]
+    if len(chosen) > 1:
+        raise fail(f"{' and '.join(chosen)} exclude each other")
+    if out is not None and not (as_markdown or as_html):
+        raise fail("--out is for the notes of --md and the pages of --html")
     if lang not in LANGUAGES:
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
-    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
     found = _analysed(names, kernel, build)
-    if as_json:
-        for code, analysis in found:
-            write(record.dumps([record.describe(code, analysis)]))
-    elif out is not None:
-        _keep(out, found, lang)
-    elif as_markdown:
-        for code, analysis in found:
-            write(_note(code, analysis, lang))
+    if out is not None and not (as_html and out.suffix == ".html"):
+        _keep(out, found, lang, "html" if as_html else "md")
+    elif as_html:
+        _put(out, _only_page(found, lang))
     else:
         for code, analysis in found:
-            _show(code, analysis, lang)
+            if as_json:
+                write(record.dumps([record.describe(code, analysis, lang)]))
+            elif as_markdown:
+                write(_note(code, analysis, lang))
+            else:
+                _show(code, analysis, lang)
 
 
 @app.command("matrix", help=MATRIX_HELP)
@@ -124,13 +140,40 @@ def matrix(
     columns = {}
     for fast_math in (True, False):
         for target in arch or TARGETS:
-            build = Build(target, fast_math, tuple(opt or ()), _defines(define))
+            build = Build(target, fast_math, tuple(opt or ()), macros(define))
             code = open_code(name, build)
             if code.build is None:
                 raise fail(f"{name} is machine code already; matrix compiles a source")
             summary = summarise(analyse(code.kernel(kernel)))
             columns[target, "fast" if fast_math else "default"] = summary
     for line in _sass_text.matrix(columns, as_markdown):
+        say(line)
+
+
+@app.command("advise", help=ADVISE_HELP)
+def advise(
+    name: Name,
+    kernel: Kernel = None,
+    arch: Arch = None,
+    fast_math: FastMath = False,
+    opt: Opt = None,
+    define: Define = None,
+    as_markdown: AsTable = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show changes of a source with what they do to the machine code."""
+    from oneread.cli import _advise_text
+    from oneread.sass import Build, analyse, open_code
+    from oneread.sass.advice.advising import examples, prove
+
+    if as_markdown and as_json:
+        raise fail("--md and --json exclude each other")
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    code = open_code(name, build)
+    proofs = list(prove(code, kernel))
+    shown = list(examples(analyse(code.kernel(kernel)), build))
+    lines = _advise_text.as_json if as_json else _advise_text.advice
+    for line in lines(code.kernel(kernel), proofs, shown, as_markdown):
         say(line)
 
 
@@ -148,7 +191,7 @@ def diff(
     from oneread.sass import Build
     from oneread.sass.summary import roles_each, summarise
 
-    build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
+    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
     found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
@@ -238,26 +281,47 @@ def _note(code: "Code", analysis: "Analysis", lang: str) -> str:
     return markdown(code, analysis.program.short_name, tell(code, analysis), lang)
 
 
-def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str) -> None:
-    """Write a note a kernel, and an index of them."""
+def _page(code: "Code", analysis: "Analysis", lang: str) -> str:
+    from oneread.report.kernel_page import kernel_page
+    from oneread.sass import record
+
+    return kernel_page(record.describe(code, analysis, lang))
+
+
+def _put(out: Path | None, page: str) -> None:
+    if out is None:
+        write(page)
+    else:
+        out.write_text(page, "utf-8")
+        note(f"wrote {out}")
+
+
+def _only_page(found: "Iterator[tuple[Code, Analysis]]", lang: str) -> str:
+    """Return the page of the only kernel."""
+    pages = [_page(code, analysis, lang) for code, analysis in found]
+    if len(pages) != 1:
+        raise fail(f"{len(pages)} kernels: name one with --kernel, or a folder with --out")
+    return pages[0]
+
+
+def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str, form: str) -> None:
+    """Write a note or a page a kernel, and an index of them in Markdown or HTML."""
+    from oneread.report.index import index
+
+    made = _page if form == "html" else _note
     folder.mkdir(parents=True, exist_ok=True)
-    lines: list[str] = []
+    entries: list[tuple[str, str, str]] = []
     for code, analysis in found:
         program = analysis.program
-        name = f"{program.short_name}.{program.arch}.md"
-        if any(f"({name})" in line for line in lines):
+        name = f"{program.short_name}.{program.arch}.{form}"
+        if any(name == known for _, known, _ in entries):
             raise fail(f"two kernels would be written to {folder / name}: name one with --kernel")
-        (folder / name).write_text(_note(code, analysis, lang), "utf-8")
-        lines.append(f"- [{program.short_name}]({name}), {program.arch}, from {code.name}")
-    (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
-    note(f"wrote {len(lines)} notes and index.md to {folder}")
-
-
-def _defines(given: list[str] | None) -> dict[str, int]:
-    found = {}
-    for text in given or ():
-        macro, _, value = text.partition("=")
-        if not re.fullmatch(r"[A-Za-z_]\w*", macro) or not re.fullmatch(r"-?\d+|", value):
-            raise fail(f"--define {text}: write NAME=NUMBER")
-        found[macro] = int(value or 1)
-    return found
+        (folder / name).write_text(made(code, analysis, lang), "utf-8")
+        entries.append((program.short_name, name, f"{program.arch}, from {code.name}"))
+    if form == "html":
+        (folder / "index.html").write_text(index(entries, lang), "utf-8")
+    else:
+        lines = [f"- [{kernel}]({name}), {more}" for kernel, name, more in entries]
+        (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
+    what = "pages" if form == "html" else "notes"
+    note(f"wrote {len(entries)} {what} and index.{form} to {folder}")

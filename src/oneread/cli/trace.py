@@ -1,9 +1,7 @@
 """`oneread trace`: a CUDA C kernel run on the CPU, its accesses counted, its faults found."""
 
-import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oneread.cli import _trace_text
-from oneread.cli._console import FAILURE, REFUSED, fail, note, say, styled, write
+from oneread.cli._console import FAILURE, diagnostics, fail, note, say, styled, write
 from oneread.spec.words import plural
 
 if TYPE_CHECKING:
@@ -132,7 +130,7 @@ def trace(
         _list()
         return
     _check(asked)
-    with _diagnostics():
+    with diagnostics():
         worst, stopped = _answer(asked)
     if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
         raise SystemExit(FAILURE)
@@ -183,18 +181,6 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
         option = "--fix" if asked.fix else "--probe"
         return _improve(_only(opened, option), case, asked.probe, asked.fix)
     return _run(opened, case, asked), 0
-
-
-@contextlib.contextmanager
-def _diagnostics() -> Iterator[None]:
-    """Print what a compiler prints where a source cannot be read."""
-    from oneread.source.errors import SourceError
-
-    try:
-        yield
-    except SourceError as error:
-        note(str(error))
-        raise SystemExit(REFUSED) from None
 
 
 # ---- options

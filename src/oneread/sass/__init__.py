@@ -6,8 +6,9 @@ installed. Knows nothing of a GPU at run time. Names are loaded when they are us
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from oneread._lazy import lazy
 
 if TYPE_CHECKING:
     from oneread.sass.analysis import Analysis, analyse
@@ -17,13 +18,12 @@ if TYPE_CHECKING:
     from oneread.sass.read.opening import Build, Code, compile_source, open_code, read_code
 
 _HOMES = {
-    "analysis": ("Analysis", "analyse"),
-    "asserting": ("SassAssertion", "assert_sass"),
-    "decode.instruction": ("Instruction", "Program"),
-    "errors": ("MachineCodeError",),
-    "read.opening": ("Build", "Code", "compile_source", "open_code", "read_code"),
+    "oneread.sass.analysis": ("Analysis", "analyse"),
+    "oneread.sass.asserting": ("SassAssertion", "assert_sass"),
+    "oneread.sass.decode.instruction": ("Instruction", "Program"),
+    "oneread.sass.errors": ("MachineCodeError",),
+    "oneread.sass.read.opening": ("Build", "Code", "compile_source", "open_code", "read_code"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
@@ -41,14 +41,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"oneread.sass.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

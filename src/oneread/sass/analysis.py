@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from oneread.sass.decode.instruction import Instruction, Program
+from oneread.sass.decode.instruction import Instruction, Program, Register
 from oneread.sass.decode.opcodes import pipe
 from oneread.sass.facts.accesses import Access, accesses
 from oneread.sass.facts.accumulators import Accumulator, accumulator_of
@@ -23,6 +23,7 @@ from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
 from oneread.sass.facts.roles import Role, roles
 from oneread.sass.flow.graph import Graph, Loop, build_graph
+from oneread.sass.flow.liveness import live
 from oneread.sass.flow.reaching import Reaching, reach
 from oneread.sass.flow.recurrences import recurrences
 from oneread.sass.flow.words import Words, with_words
@@ -121,6 +122,11 @@ class Analysis:
     def roles(self) -> Mapping[int, Role]:
         """Return what each instruction is there for, by index."""
         return roles(self)
+
+    @cached_property
+    def live(self) -> Mapping[int, frozenset[Register]]:
+        """Return the registers that are taken at each instruction, by index."""
+        return live(self.graph)
 
     @cached_property
     def _by_step(self) -> Mapping[int, Choice]:

@@ -17,12 +17,14 @@ from oneread.sass.facts.initials import Initial
 from oneread.sass.facts.loops import Work
 from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
+from oneread.sass.story.telling import Section, tell
+from oneread.sass.story.words import catalogue, citation, sentence
 
 #: Version of the layout. A field that is added does not change it.
 SCHEMA: Final = 1
 
 
-def describe(code: Code, analysis: Analysis) -> dict[str, Any]:
+def describe(code: Code, analysis: Analysis, language: str = "en") -> dict[str, Any]:
     """Return all that is known of a kernel as plain values.
 
     Parameters
@@ -31,6 +33,8 @@ def describe(code: Code, analysis: Analysis) -> dict[str, Any]:
         Where it comes from.
     analysis : Analysis
         The facts about it.
+    language : str
+        Of the story: ``en`` or ``ko``.
 
     Returns
     -------
@@ -48,8 +52,13 @@ def describe(code: Code, analysis: Analysis) -> dict[str, Any]:
         "defines": dict(code.build.defines) if code.build else {},
         "resources": program.resources._asdict(),
         "unknown": dict(analysis.unknown),
+        "source": {"name": code.source.name, "text": code.source.text} if code.source else None,
         "instructions": [
-            {**_instruction(one), "role": analysis.roles.get(one.index, "cold")}
+            {
+                **_instruction(one),
+                "role": analysis.roles.get(one.index, "cold"),
+                "live": [str(register) for register in sorted(analysis.live[one.index])],
+            }
             for one in analysis.instructions
         ],
         "blocks": [
@@ -62,12 +71,37 @@ def describe(code: Code, analysis: Analysis) -> dict[str, Any]:
         ],
         "loops": [_loop(analysis, work) for work in analysis.works],
         "facts": _facts(analysis),
+        "language": language,
+        "story": [_section(one, language) for one in tell(code, analysis)],
     }
 
 
 def dumps(records: Iterable[dict[str, Any]]) -> str:
     """Return records as JSON text, one a line."""
     return "".join(json.dumps(one, allow_nan=False) + "\n" for one in records)
+
+
+def _section(section: Section, language: str) -> dict[str, Any]:
+    """Return a section of the story in words."""
+    words, table = catalogue(language), section.table
+    return {
+        "id": section.id,
+        "heading": words["headings"][section.id],
+        "sentences": [
+            {
+                "text": sentence(one, language),
+                "cited": citation(one.cites, language),
+                "cites": _addresses(one.cites),
+                "quotes": _addresses(one.quotes),
+            }
+            for one in section.statements
+        ],
+        "table": table
+        and {
+            "columns": [words["columns"][name] for name in table.columns],
+            "rows": [list(row) for row in table.rows],
+        },
+    }
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:

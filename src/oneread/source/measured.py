@@ -41,6 +41,8 @@ class Rate:
     """Each input and output counted once."""
     share_of_copy: float
     device: str
+    target: str
+    """What it was compiled for, such as ``sm_90``, with default maths and ``defines.bench``."""
     date: str
 
 
@@ -132,6 +134,7 @@ def rates(entry: str | None = None, folder: Path | None = None) -> list[Rate]:
             one["gbs"],
             one["share"],
             header["device"],
+            header["target"],
             header["date"],
         )
         for one in of(records, "timing")

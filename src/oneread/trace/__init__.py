@@ -6,8 +6,9 @@ used, so that a program that may trace pays nothing until it does.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from oneread._lazy import lazy
 
 if TYPE_CHECKING:
     from oneread.trace.case import Case
@@ -28,59 +29,58 @@ if TYPE_CHECKING:
     from oneread.trace.tracefile import describe, dumps, record
 
 _HOMES = {
-    "case": ("Case",),
-    "counts": ("Counts",),
-    "errors": (
+    "oneread.trace.case": ("Case",),
+    "oneread.trace.counts": ("Counts",),
+    "oneread.trace.errors": (
         "LimitError",
         "UsageError",
     ),
-    "exploring": (
+    "oneread.trace.exploring": (
         "Exploration",
         "explore",
     ),
-    "faults": (
+    "oneread.trace.faults": (
         "Fault",
         "Repair",
     ),
-    "fixing": (
+    "oneread.trace.fixing": (
         "Fix",
         "fix",
     ),
-    "gallery": (
+    "oneread.trace.gallery": (
         "run_kernel",
         "run_sequence",
     ),
-    "limits": ("Limits",),
-    "opening": (
+    "oneread.trace.limits": ("Limits",),
+    "oneread.trace.opening": (
         "Opened",
         "open_kernel",
     ),
-    "planning": (
+    "oneread.trace.planning": (
         "Plan",
         "plan",
     ),
-    "probing": (
+    "oneread.trace.probing": (
         "Probe",
         "probe",
     ),
-    "repairs": ("apply",),
-    "running": (
+    "oneread.trace.repairs": ("apply",),
+    "oneread.trace.running": (
         "Run",
         "launch",
     ),
-    "sources": (
+    "oneread.trace.sources": (
         "Launched",
         "Source",
         "run",
     ),
-    "subject": ("Subject",),
-    "tracefile": (
+    "oneread.trace.subject": ("Subject",),
+    "oneread.trace.tracefile": (
         "describe",
         "dumps",
         "record",
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Case",
@@ -115,14 +115,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"oneread.trace.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -43,6 +43,8 @@ _INSTEAD: Final = {
     ),
 }  # fmt: skip
 _INCLUDE: Final = re.compile(r'^(\s*)#\s*include\s*[<"]([^>"]+)[>"].*$', re.MULTILINE)
+#: nvcc begins every source with CUDA's own header, which has this one in it.
+_ALWAYS: Final = "--pre-include=math.h"
 _TOOLKIT: Final = "/usr/local/cuda/include"
 
 
@@ -63,7 +65,7 @@ def with_headers(device: DeviceCode, text: str) -> tuple[str, tuple[Skipped, ...
     tuple of Skipped
         What is left out still.
     list of str
-        Options that say where its headers lie.
+        Options that say where its headers lie, and which is always there.
     """
     lines = device.text.split("\n")
     original = text.split("\n")
@@ -77,7 +79,8 @@ def with_headers(device: DeviceCode, text: str) -> tuple[str, tuple[Skipped, ...
             folders += folder
     seen: set[str] = set()
     compiled = _INCLUDE.sub(lambda found: _instead(found, seen), "\n".join(lines))
-    return compiled, tuple(skipped), [f"-I{folder}" for folder in dict.fromkeys(folders)]
+    options = [_ALWAYS, *(f"-I{folder}" for folder in dict.fromkeys(folders))]
+    return compiled, tuple(skipped), options
 
 
 def _instead(found: re.Match[str], seen: set[str]) -> str:

@@ -1,0 +1,4 @@
+"""Advice with proof: what would change the machine code, compiled and compared.
+
+Knows sources and facts; knows no view.
+"""
