@@ -90,7 +90,6 @@ def _native() -> dict[str, Any]:
 def _backends(libraries: dict[str, str | None]) -> dict[str, dict[str, Any]]:
     """Say for each backend whether it is on, and why."""
     torch, half = libraries["torch"], libraries["ml_dtypes"]
-    only_cpu = "this version computes on a CPU"
     return {
         "numpy": {"on": True, "why": "arrays on a CPU"},
         "numpy bfloat16": {
@@ -101,10 +100,23 @@ def _backends(libraries: dict[str, str | None]) -> dict[str, dict[str, Any]]:
             "on": torch is not None,
             "why": "CPU tensors" if torch else "not installed: pip install 'oneread[torch]'",
         },
-        "cuda": {"on": False, "why": only_cpu},
-        "cupy": {"on": False, "why": only_cpu},
+        "cuda": _cuda(),
+        "cupy": {"on": False, "why": "no backend of its own yet: give torch.from_dlpack(x)"},
         "jax": {"on": False, "why": "arrays come in as NumPy's; no backend of its own"},
     }
+
+
+def _cuda() -> dict[str, Any]:
+    """Say whether kernels can be compiled and launched, and where."""
+    from oneread.runtime import driver, nvrtc
+    from oneread.spec import BackendUnavailableError
+
+    try:
+        device = driver.device(0)
+        nvrtc.version()
+    except BackendUnavailableError as error:
+        return {"on": False, "why": str(error).partition(" (")[0]}
+    return {"on": True, "why": f"softmax, log_softmax, logsumexp of torch tensors: {device.name}"}
 
 
 def _page(libraries: dict[str, str | None]) -> dict[str, Any]:

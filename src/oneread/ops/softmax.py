@@ -38,8 +38,8 @@ def softmax(
     Parameters
     ----------
     x : array, any shape, bool|int|float16|bfloat16|float32|float64
-        Logits: NumPy, PyTorch on a CPU, a list, or anything NumPy can see. Any strides and byte
-        order; read-only memory is fine.
+        Logits: NumPy, PyTorch on a CPU or an NVIDIA GPU, a list, or anything NumPy can see. Any
+        strides and byte order; read-only memory is fine.
     axis : int, tuple of int or None, default -1
         Axes that make up a row. None: all of them, in C order.
     where : array of bool, optional
@@ -65,7 +65,8 @@ def softmax(
         textbooks [1]_ [2]_, to be compared with: they take floats side by side along the axis,
         and neither masks, temperatures nor another dtype.
     deterministic : {'run', 'batch'}, optional
-        Both hold on a CPU: a row's bits depend on that row alone.
+        Both hold on a CPU: a row's bits depend on that row alone. On a GPU ``batch`` makes the
+        launch depend on the length of the row alone, and so do its bits.
 
     Returns
     -------
@@ -81,7 +82,10 @@ def softmax(
     DtypeError
         If `x` or an option is of a type that is not computed: complex, strings, masked arrays.
     BackendUnavailableError
-        If `x` lies on a GPU, or is a tensor that requires a gradient while gradients are on.
+        If `x` requires a gradient while gradients are on; if it lies on a GPU and `where`,
+        `lengths`, `threads` or `kernel` is given, which this version does on a CPU alone.
+    KernelCompileError
+        If the compiler refuses a kernel for the GPU of `x`; carries its log.
 
     Notes
     -----

@@ -61,7 +61,9 @@ inline unsigned short float_to_bfloat(float x) {
 #define NARROW float_to_bfloat
 #endif
 #ifdef NARROW
-inline unsigned pair_of(float low, float high) { return (unsigned)NARROW(high) << 16 | NARROW(low); }
+inline unsigned pair_of(float low, float high) {
+    return (unsigned)NARROW(high) << 16 | NARROW(low);
+}
 #endif
 
 #include "running.cuh"
