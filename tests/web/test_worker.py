@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from oneread.trace.exploring import ORDERS
+from oneread.trace.inputs import PATTERNS
 from oneread.web import worker
+from oneread.web.bundle import why_missing
+from oneread.web.catalogue import catalogue
 
 FILE = Path(worker.__file__)
 ISOLATED = [sys.executable, "-I", "-S"]
@@ -23,10 +27,17 @@ worker.confine()
 """
 
 
-def confined(code: str) -> str:
+#: A kernel with numbers of every kind: some are rounded by their bits.
+NUMBERS = """__global__ void k(const float* x, float* y, int vocab) {
+    y[threadIdx.x] = x[threadIdx.x] * 0.1f + 1e-30f + 0x1.8p3f + 1.5 + 07 + 0xffu + 'a';
+}
+"""
+
+
+def confined(code: str, text: str = "") -> str:
     """Return what code prints in a process that has been confined."""
     said = subprocess.run(
-        [*ISOLATED, "-c", SETUP + code], capture_output=True, text=True, check=False
+        [*ISOLATED, "-c", SETUP + code], input=text, capture_output=True, text=True, check=False
     )
     return said.stdout + said.stderr
 
@@ -89,6 +100,25 @@ def test_a_run_may_read_the_gallery_and_load_modules_late() -> None:
     assert confined(
         "import colorsys\nprint(len(jobs.gallery().path('relu').read_text()) > 99)"
     ) == ("True\n")
+
+
+def test_no_run_lacks_what_was_taken_away() -> None:
+    fields = ("rows", "vocab", "k", "block", "defines", "input")
+    small = {"kernels": [{"text": NUMBERS}], "rows": 1, "vocab": 32}
+    requests = [
+        ("trace", {"kernels": [{"key": one["key"]}], **{name: one[name] for name in fields}})
+        for one in catalogue()["kernels"]
+    ]
+    requests += [("trace", {**small, "input": pattern}) for pattern in PATTERNS]
+    requests += [("trace", {**small, "schedule": order}) for order in (*ORDERS, "all", "random:7")]
+    requests += [(job, small) for job in ("fix", "probe")]
+    requests += [("export", small)] * (why_missing() is None)
+    code = (
+        "import json\n"
+        "for job, request in json.loads(sys.stdin.readline()):\n"
+        "    print(jobs.answer(job, json.dumps(request).encode()).status)\n"
+    )
+    assert confined(code, json.dumps(requests)).split() == ["200"] * len(requests)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from ctypes import c_float, c_uint32
+import struct
+from ctypes import c_float
 from fractions import Fraction
 from typing import Final
 
@@ -72,9 +73,9 @@ def _single(text: str, value: float) -> float:
     near = c_float(value).value
     if near == value or not math.isfinite(near):
         return near
-    bits = c_uint32.from_buffer(c_float(near)).value
+    bits: int = struct.unpack("=I", struct.pack("=f", near))[0]
     outward = (abs(value) > abs(near)) - (abs(value) < abs(near))
-    other = c_float.from_buffer(c_uint32(bits + outward)).value
+    other: float = struct.unpack("=f", struct.pack("=I", bits + outward))[0]
     if value - near != other - value:
         return near
     exact = Fraction(text)
