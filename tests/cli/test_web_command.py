@@ -146,6 +146,19 @@ def test_port_can_be_chosen_and_has_to_be_free() -> None:
         assert urlsplit(address).port == port
 
 
+@pytest.mark.parametrize(
+    "name", ["notebook.example:443", "https://notebook.example", "notebook.example/", "", "[::1]:1"]
+)
+def test_name_to_allow_is_a_name_alone(name: str) -> None:
+    said = subprocess.run(
+        [*PROGRAM, "--no-open", "--allow-host", "localhost", "--allow-host", name],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 2
+    assert said.stderr.startswith(f"oneread: error: --allow-host {name}".rstrip())
+    assert said.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("library", ["starlette", "uvicorn"])
 def test_library_that_is_missing_is_named_in_one_line(library: str) -> None:
     code = (

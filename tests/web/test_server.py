@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import re
 import socket
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from oneread.spec.errors import BackendUnavailableError
 from oneread.web.bundle import why_missing
 from oneread.web.catalogue import MOST_BODY_BYTES
 
@@ -90,6 +93,32 @@ def test_token_opens_the_page_only(serve: Any) -> None:
         assert client.get(f"/api/catalogue?token={client.token}").status == 401
 
 
+def test_server_that_is_started_again_takes_the_place_of_the_older_ones_cookie(
+    serve: Any,
+) -> None:
+    with serve() as (one, _):
+        one.enter()
+    with serve(port=one.port) as (other, _):
+        assert other.get("/", Cookie=one.cookie).status == 401
+        other.enter()
+    assert one.cookie.partition("=")[0] == other.cookie.partition("=")[0]
+    assert one.cookie != other.cookie
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("localhost:8888", "oneread-8888"), ("[::1]:8888", "oneread-8888"), ("localhost", "oneread"),
+     ("[::1]", "oneread")],
+)  # fmt: skip
+def test_cookie_is_named_by_the_port_that_the_browser_sees(
+    serve: Any, host: str, name: str
+) -> None:
+    with serve() as (client, _):
+        cookie = client.get(f"/?token={client.token}", Host=host).headers["set-cookie"]
+        assert cookie.partition("=")[0] == name
+        assert client.get("/", Host=host, Cookie=cookie.partition(";")[0]).status == 200
+
+
 def test_two_servers_do_not_take_each_others_cookies(serve: Any) -> None:
     with serve() as (one, _), serve() as (other, _):
         one.enter()
@@ -108,7 +137,7 @@ def test_two_servers_do_not_take_each_others_cookies(serve: Any) -> None:
     ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:65535", "[::1]:8888", "LocalHost:80"],
 )
 def test_every_name_of_the_loopback_is_taken_with_any_port(client: Any, host: str) -> None:
-    assert client.get("/", Host=host).status == 200
+    assert client.enter(host).get("/", Host=host).status == 200
 
 
 @pytest.mark.parametrize(
@@ -130,8 +159,10 @@ def test_host_that_is_missing_or_said_twice_is_refused(client: Any) -> None:
 
 def test_a_name_can_be_allowed(serve: Any) -> None:
     with serve(names=("Notebook.Example",)) as (client, _):
-        client.enter()
-        assert client.get("/", Host="notebook.example:443").status == 200
+        client.enter("notebook.example:8443")
+        assert client.get("/", Host="notebook.example:8443").status == 200
+        client.enter("notebook.example")
+        assert client.get("/", Host="notebook.example").status == 200
         assert client.get("/", Host="evil.example").status == 403
         answer = client.post(
             "/api/trace", SMALL, Host="notebook.example", Origin="https://notebook.example"
@@ -175,6 +206,18 @@ def test_other_methods_do_nothing(client: Any, method: str) -> None:
     origin = {"Origin": f"http://{client.host}"}
     assert client.send(method, "/api/trace", SMALL, origin).status == 405
     assert client.send(method, "/api/trace", SMALL).status == 403
+
+
+def test_what_any_page_may_send_is_no_line_of_the_terminal(
+    serve: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": "http://evil.example"}
+    with serve() as (client, _):
+        assert client.get("/api/catalogue", **upgrade).status == 403
+        with socket.create_connection(("127.0.0.1", client.port)) as raw:
+            raw.sendall(b"\x16\x03\x01\r\n\r\n")
+            assert raw.recv(12) == b"HTTP/1.1 400"
+    assert capfd.readouterr() == ("", "")
 
 
 def test_runs_are_asked_for_with_post(client: Any) -> None:
@@ -266,7 +309,50 @@ def test_request_as_large_as_allowed_is_run(client: Any) -> None:
      "THIRD_PARTY_NOTICES.txt"],
 )  # fmt: skip
 def test_no_name_of_a_page_is_that_of_a_file(client: Any, name: str) -> None:
-    assert client.get(f"/static/{name}").status in {307, 404}
+    assert client.get(f"/static/{name}").status == 404
+
+
+def test_no_answer_leads_to_an_address_with_a_host(client: Any) -> None:
+    for path in ("/api/catalogue/", "/static/player.js/", "/static", "//evil.example"):
+        answer = client.get(path)
+        assert (answer.status, answer.headers.get("location")) == (404, None)
+
+
+def test_fault_of_the_server_is_an_answer_like_others(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serve() as (client, _):
+        monkeypatch.setattr("oneread.web.app._response", lambda *_: 1 / 0)
+        answer = client.enter().post("/api/trace", SMALL)
+    assert answer.status == 500
+    assert b"division" not in answer.body
+    assert answer.headers["content-security-policy"].startswith("default-src 'none';")
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+# ---- the socket
+
+
+def test_answers_are_sent_without_waiting_for_more() -> None:
+    from oneread.web.serving import listen
+
+    with (
+        listen(0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_port_of_administrators_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    from oneread.web.serving import listen
+
+    def refuse(_: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "create_server", refuse)
+    with pytest.raises(BackendUnavailableError, match="port 80 is for administrators; leave"):
+        listen(80)
 
 
 # ---- runs that end
@@ -320,6 +406,20 @@ def test_run_whose_page_is_closed_is_ended(
         eventually(lambda: not pool._runs)
         assert time.monotonic() - start < 2
     assert capfd.readouterr().err == ""
+
+
+def test_bodies_that_come_slowly_take_no_place_of_runs(serve: Any) -> None:
+    with serve(at_once=1, queue=1) as (client, pool), contextlib.ExitStack() as slow:
+        head = (
+            f"POST /api/trace HTTP/1.1\r\nHost: {client.host}\r\nOrigin: http://{client.host}\r\n"
+            f"Cookie: {client.enter().cookie}\r\nContent-Type: application/json\r\n"
+            "Content-Length: 100\r\n\r\n{"
+        )
+        for _ in range(40):
+            raw = slow.enter_context(socket.create_connection(("127.0.0.1", client.port)))
+            raw.sendall(head.encode())
+        assert client.post("/api/trace", SMALL).status == 200
+        assert not pool._runs
 
 
 def test_body_that_never_comes_whole_is_forgotten(
