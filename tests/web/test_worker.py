@@ -129,9 +129,9 @@ def test_memory_of_a_run_has_an_end() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
 def test_limits_of_the_process_are_set() -> None:
-    names = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE")
-    code = f"print([resource.getrlimit(getattr(resource, name)) for name in {names}])"
-    wanted = (worker.MEMORY_BYTES, 0, worker.PROCESSOR_S, 0, worker.OPEN_FILES)
+    names = ("AS", "CORE", "CPU", "FSIZE", "NOFILE", "NPROC")
+    code = f"print([resource.getrlimit(getattr(resource, 'RLIMIT_' + name)) for name in {names}])"
+    wanted = (worker.MEMORY_BYTES, 0, worker.PROCESSOR_S, 0, worker.OPEN_FILES, 0)
     assert confined(code) == f"{[(most, most) for most in wanted]}\n"
 
 

@@ -42,6 +42,7 @@ def confine() -> None:
             (resource.RLIMIT_CPU, PROCESSOR_S),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_NOFILE, OPEN_FILES),
+            (resource.RLIMIT_NPROC, 0),
         ):
             known = resource.getrlimit(what)[1]
             least = most if known == resource.RLIM_INFINITY else min(most, known)
