@@ -82,22 +82,27 @@ def test_signal_stops_the_server_quietly(number: int, status: int) -> None:
         fetch(address)
 
 
+def asked_for_an_endless_run(address: str) -> http.client.HTTPConnection:
+    text = "__global__ void k(const float* x, float* y) {\n  for (;;) y[0] = expf(x[0]);\n}"
+    body = json.dumps({"kernels": [{"text": text}], "rows": 1, "vocab": 32, "block": 1024})
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+    connection.request("GET", f"/?{parts.query}")
+    answer = connection.getresponse()
+    answer.read()
+    headers = {
+        "Cookie": str(answer.getheader("set-cookie")).partition(";")[0],
+        "Origin": f"http://{parts.netloc}",
+        "Content-Type": "application/json",
+    }
+    connection.request("POST", "/api/trace", body, headers)
+    return connection
+
+
 @needs_page
 def test_signal_ends_runs_too() -> None:
-    text = "__global__ void k(const float* x, float* y) {\n  for (;;) y[0] = x[0];\n}"
-    body = json.dumps({"kernels": [{"text": text}], "rows": 1, "vocab": 32})
     with running() as (process, address):
-        parts = urlsplit(address)
-        connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
-        connection.request("GET", f"/?{parts.query}")
-        answer = connection.getresponse()
-        answer.read()
-        headers = {
-            "Cookie": str(answer.getheader("set-cookie")).partition(";")[0],
-            "Origin": f"http://{parts.netloc}",
-            "Content-Type": "application/json",
-        }
-        connection.request("POST", "/api/trace", body, headers)
+        connection = asked_for_an_endless_run(address)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         said = connection.getresponse()
@@ -105,6 +110,28 @@ def test_signal_ends_runs_too() -> None:
         connection.close()
         assert process.communicate(timeout=20) == ("", "")
     assert process.returncode == 130
+
+
+@needs_page
+def test_second_signal_is_as_quiet() -> None:
+    with running() as (process, address):
+        assert fetch(address) == 303
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20) == ("", "")
+    assert process.returncode == 130
+
+
+@needs_page
+def test_run_ends_by_itself_and_quietly_when_the_server_is_killed() -> None:
+    with running() as (process, address):
+        connection = asked_for_an_endless_run(address)
+        time.sleep(0.5)
+        process.kill()
+        # The pipes are open as long as one of the workers is there.
+        assert process.communicate(timeout=20) == ("", "")
+        connection.close()
 
 
 @needs_page

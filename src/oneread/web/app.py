@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Final
 
 from starlette.applications import Starlette
@@ -63,13 +62,7 @@ def application(pool: Pool, bundle: Bundle, names: Iterable[str] = ()) -> Guard:
         *(Route(f"/api/{job}", answers.run, methods=["POST"], name=job) for job in JOBS),
     ]
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        pool.prepare()
-        yield
-        await pool.close()
-
-    inner = Starlette(routes=routes, lifespan=lifespan)
+    inner = Starlette(routes=routes)
     inner.router.redirect_slashes = False  # to an address with a host in it, wrong behind a proxy
     return Guard(inner, names)
 

@@ -64,9 +64,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         request = Request(scope)
         nonce = secrets.token_urlsafe(16)
         request.state.nonce = nonce

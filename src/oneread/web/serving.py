@@ -30,11 +30,16 @@ _TAKEN: Final = {errno.EADDRINUSE: "is not free", errno.EACCES: "is for administ
 
 
 class Server(uvicorn.Server):
-    """A server that ends its runs before it waits for those who asked for them."""
+    """A server with workers: ready when it is, and gone before it waits for those who asked."""
 
     def __init__(self, config: uvicorn.Config, pool: Pool) -> None:
         super().__init__(config)
         self._pool = pool
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and get workers ready."""
+        await super().startup(sockets)
+        self._pool.prepare()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all runs, then the rest."""
@@ -80,7 +85,7 @@ def configuration(guard: Guard) -> uvicorn.Config:
         http="h11",
         loop="asyncio",
         ws="none",
-        lifespan="on",
+        lifespan="off",
         log_level="error",
         access_log=False,
         proxy_headers=False,
