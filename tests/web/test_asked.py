@@ -125,7 +125,7 @@ def test_kernels_that_are_none_are_refused(kernels: Any, why: str) -> None:
         ({"defines": {"N" * 501: "1"}}, "defines has more than 500 characters"),
         ({"defines": {f"N{n}": 1 for n in range(65)}}, "defines has 65 names; at most 64"),
         ({"arguments": {"x": "\ud800"}}, "arguments: x is no text"),
-        ({"record": 0}, "record is no list"),
+        ({"record": False}, "record is no list"),
         ({"record": [True]}, "record is no list"),
         ({"numbers": []}, "rows of one length"),
         ({"numbers": [[1], [1, 2]]}, "rows of one length"),

@@ -107,12 +107,6 @@ def test_events_of_named_blocks_only() -> None:
     assert run["recording"]["blocks"] == [1]
 
 
-def test_without_events_there_are_counts() -> None:
-    (run,) = done("trace", "relu", record=False)["runs"]
-    assert run["recording"] is None
-    assert run["counts"]["steps"] > 0
-
-
 def test_every_order_is_one_run_with_what_they_differ_in() -> None:
     (run,) = done("trace", RACY, defines={"TILE": 64}, rows=1, schedule="all")["runs"]
     assert "order-dependent" in ids(run["faults"])
@@ -144,11 +138,8 @@ def times_left(monkeypatch: pytest.MonkeyPatch, *kernels: Any, **fields: Any) ->
     return left
 
 
-@pytest.mark.parametrize("recorded", [None, False])
-def test_kernels_side_by_side_share_one_limit_of_time(
-    monkeypatch: pytest.MonkeyPatch, recorded: bool | None
-) -> None:
-    left = times_left(monkeypatch, "relu", "relu", "relu", rows=1, record=recorded)
+def test_kernels_side_by_side_share_one_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = times_left(monkeypatch, "relu", "relu", "relu", rows=1)
     assert len(left) == 3
     assert all(later <= earlier - 0.04 for earlier, later in itertools.pairwise(left))
 

@@ -167,7 +167,7 @@ def _case(fields: _Fields) -> Case:
         fields.text("input") or plain.input,
         schedule=fields.text("schedule") or plain.schedule,
         watch=_watch(fields.take("watch", list, [])),
-        record=_record(fields.any("record")),
+        record=_record(fields.take("record", list)),
         limits=LIMITS,
     )
 
@@ -210,12 +210,12 @@ def _watch(values: list[Any]) -> tuple[str, ...]:
     return tuple(_text("watch", one) for one in values)
 
 
-def _record(value: Any) -> bool | list[int]:
-    if value is None or isinstance(value, bool):
-        return value is not False
-    if not isinstance(value, list) or not all(type(one) is int for one in value):
+def _record(blocks: list[Any] | None) -> bool | list[int]:
+    if blocks is None:
+        return True  # all that fit
+    if not all(type(one) is int for one in blocks):
         raise UsageError("record is no list of blocks")
-    return value
+    return blocks
 
 
 def _numbers(rows: list[Any] | None) -> list[list[float]] | None:

@@ -140,10 +140,7 @@ class Job:
         return _json({**said, "stopped": len(probed.stopped), "findings": found})
 
     def _traced(self) -> str:
-        case = self.asked.case
-        if case.record is False:
-            return tracefile.dumps(tracefile.describe(self._launched(case)))
-        return tracefile.record(self._launched, case)
+        return tracefile.record(self._launched, self.asked.case)
 
     def _launched(self, case: Case) -> list[Launched]:
         """Launch the kernels, which share the time that the case leaves them."""
