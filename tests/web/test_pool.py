@@ -209,6 +209,23 @@ def test_worker_that_died_while_it_waited_is_replaced() -> None:
     assert play(scene) == 200
 
 
+def test_run_has_a_worker_as_long_as_one_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, fails = Worker.start, [True, False, False, True, True, True]
+
+    async def sometimes() -> Worker:
+        if fails and fails.pop(0):
+            raise OSError("no more processes")
+        return await start()
+
+    async def scene(pool: Watched) -> tuple[int, int, str]:
+        await asyncio.wait(pool._spares)
+        statuses = [(await run(pool, SMALL)).status for _ in range(2)]
+        return statuses[0], statuses[1], await reason(run(pool, SMALL))
+
+    monkeypatch.setattr(Worker, "start", sometimes)
+    assert play(scene) == (200, 200, "server")
+
+
 def test_closing_ends_runs_and_waiting_workers(long: bytes) -> None:
     async def scene(pool: Watched) -> tuple[str, str, list[Worker]]:
         task = run(pool, long)

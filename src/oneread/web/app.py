@@ -61,7 +61,6 @@ def application(pool: Pool, bundle: Bundle, names: Iterable[str] = ()) -> Guard:
         Route("/api/catalogue", answers.catalogue),
         *(Route(f"/api/{job}", answers.run, methods=["POST"], name=job) for job in JOBS),
     ]
-
     inner = Starlette(routes=routes)
     inner.router.redirect_slashes = False  # to an address with a host in it, wrong behind a proxy
     return Guard(inner, names)

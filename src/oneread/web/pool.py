@@ -268,13 +268,16 @@ class Pool:
             self.prepare(1)
             # Nothing is taken here: if this run is ended meanwhile, the worker is for another.
             await asyncio.wait(self._spares, return_when=asyncio.FIRST_COMPLETED)
+            failed = False
             for spare in [one for one in self._spares if one.done()]:
                 self._spares.remove(spare)
-                self.prepare(1)
                 if spare.exception() is not None:
-                    raise Ended("server")
-                if spare.result().alive:
+                    failed = True
+                elif spare.result().alive:
+                    self.prepare(1)
                     return spare.result()
+            if failed and not self._spares:  # the next one would fail, too
+                raise Ended("server")
         raise Ended("stopping")
 
 
