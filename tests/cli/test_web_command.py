@@ -35,10 +35,10 @@ needs_page = pytest.mark.skipif(why_missing() is not None, reason="this installa
 
 
 @contextmanager
-def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(*options: str, no_open: bool = True) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command and yield the process and the address that it prints."""
     process = subprocess.Popen(
-        [*PROGRAM, "--no-open", *options],
+        [*PROGRAM, *(["--no-open"] if no_open else []), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -68,6 +68,34 @@ def fetch(address: str) -> int:
 def children(pid: int) -> list[int]:
     path = Path(f"/proc/{pid}/task/{pid}/children")
     return [int(child) for child in path.read_text().split()]
+
+
+@needs_page
+def test_browser_is_opened_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{seen}.new && mv {seen}.new {seen}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    with running(no_open=False) as (_, address):
+        end = time.monotonic() + 20
+        while not seen.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert seen.read_text() == f"{address}\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a browser")
+@pytest.mark.parametrize("name", ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"])
+def test_linux_session_without_a_display_has_no_browser(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from oneread.cli.web import _has_browser
+
+    for one in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(one, raising=False)
+    assert not _has_browser()
+    monkeypatch.setenv(name, ":0")
+    assert _has_browser()
 
 
 @needs_page

@@ -176,6 +176,20 @@ def test_as_many_at_once_as_allowed_and_a_queue_behind_them(long: bytes) -> None
     assert play(scene, at_once=2, queue=3) == (2, "busy")
 
 
+def test_usual_pool_has_a_run_a_core_and_32_that_wait(long: bytes) -> None:
+    async def scene(pool: Watched) -> tuple[bool, int, str]:
+        tasks = [run(pool, long) for _ in range(pool.at_once + 32)]
+        await asyncio.sleep(0)
+        busy = any(task.done() for task in tasks)
+        why = await reason(run(pool, SMALL))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return busy, pool.at_once, why
+
+    assert play(scene) == (False, len(os.sched_getaffinity(0)), "busy")
+
+
 def test_queue_is_served_in_order() -> None:
     async def scene(pool: Pool) -> list[int]:
         done: list[int] = []
