@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,14 @@ def test_a_run_may_not(code: str) -> None:
     said = confined(f"try:\n    {code}\nexcept PermissionError as error:\n    print(error)\n")
     assert said.startswith("a run may not"), said
     assert not Path("/tmp/oneread-was-here").exists()
+
+
+def test_a_run_may_read_a_file_and_not_empty_it() -> None:
+    path = worker.__file__
+    worker._forbid("open", (path, None, os.O_RDONLY | os.O_CLOEXEC))
+    for flag in (os.O_TRUNC, os.O_CREAT, os.O_WRONLY, os.O_RDWR):
+        with pytest.raises(PermissionError):
+            worker._forbid("open", (path, None, flag))
 
 
 def test_a_run_may_read_the_gallery_and_load_modules_late() -> None:

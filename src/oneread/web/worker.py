@@ -27,6 +27,9 @@ READABLE = tuple(
     for folder in (Path(__file__).resolve().parents[1], Path(os.__file__).parent)
 )
 
+#: What of the flags of a file that is opened makes it more than read.
+CHANGING = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
+
 #: Kinds of events, by their first word, that no run has a need for; all else is made of these.
 FORBIDDEN = frozenset(["ctypes", "fcntl", "mmap", "os", "pty", "resource", "shutil", "signal"])
 FORBIDDEN |= {"socket", "sqlite3", "subprocess", "syslog"}
@@ -55,7 +58,7 @@ def _forbid(event: str, arguments: tuple[object, ...]) -> None:
     """Refuse to touch anything; the engine never tries, and this makes it certain."""
     if event == "open":
         path, _, flags = arguments
-        reads = isinstance(flags, int) and flags & (os.O_ACCMODE | os.O_CREAT) == os.O_RDONLY
+        reads = isinstance(flags, int) and flags & CHANGING == os.O_RDONLY
         if not (reads and isinstance(path, str) and os.path.realpath(path).startswith(READABLE)):
             raise PermissionError(f"a run may not open {path!r}")
     elif event.partition(".")[0] in FORBIDDEN and event != "os.listdir":  # how modules are found
