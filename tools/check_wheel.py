@@ -21,14 +21,14 @@ FOLDER = "oneread/web/static/"
 MOST_BYTES = 500_000
 
 #: What the page is made from, and is of no use to who installs a wheel.
-UNWANTED = (".ts", ".tsx", ".mjs", "package.json", "package-lock.json")
+SOURCES = "oneread/web/player/"
 
 
 def check(path: Path) -> list[str]:
     """Return what is wrong with a wheel."""
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
-        found = [f"has {name}" for name in names if name.endswith(UNWANTED)]
+        found = [f"has {name}" for name in names if name.startswith(SOURCES)]
         missing = [f"lacks {FOLDER}{name}" for name in FILES if f"{FOLDER}{name}" not in names]
         if missing:
             return found + missing

@@ -35,10 +35,10 @@ needs_page = pytest.mark.skipif(why_missing() is not None, reason="this installa
 
 
 @contextmanager
-def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(*options: str, no_open: bool = True) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command and yield the process and the address that it prints."""
     process = subprocess.Popen(
-        [*PROGRAM, "--no-open", *options],
+        [*PROGRAM, *(["--no-open"] if no_open else []), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -71,6 +71,34 @@ def children(pid: int) -> list[int]:
 
 
 @needs_page
+def test_browser_is_opened_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{seen}.new && mv {seen}.new {seen}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    with running(no_open=False) as (_, address):
+        end = time.monotonic() + 20
+        while not seen.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert seen.read_text() == f"{address}\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a browser")
+@pytest.mark.parametrize("name", ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"])
+def test_linux_session_without_a_display_has_no_browser(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from oneread.cli.web import _has_browser
+
+    for one in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(one, raising=False)
+    assert not _has_browser()
+    monkeypatch.setenv(name, ":0")
+    assert _has_browser()
+
+
+@needs_page
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signal_stops_the_server_quietly(number: int, status: int) -> None:
     with running() as (process, address):
@@ -82,22 +110,27 @@ def test_signal_stops_the_server_quietly(number: int, status: int) -> None:
         fetch(address)
 
 
+def asked_for_an_endless_run(address: str) -> http.client.HTTPConnection:
+    text = "__global__ void k(const float* x, float* y) {\n  for (;;) y[0] = expf(x[0]);\n}"
+    body = json.dumps({"kernels": [{"text": text}], "rows": 1, "vocab": 32, "block": 1024})
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+    connection.request("GET", f"/?{parts.query}")
+    answer = connection.getresponse()
+    answer.read()
+    headers = {
+        "Cookie": str(answer.getheader("set-cookie")).partition(";")[0],
+        "Origin": f"http://{parts.netloc}",
+        "Content-Type": "application/json",
+    }
+    connection.request("POST", "/api/trace", body, headers)
+    return connection
+
+
 @needs_page
 def test_signal_ends_runs_too() -> None:
-    text = "__global__ void k(const float* x, float* y) {\n  for (;;) y[0] = x[0];\n}"
-    body = json.dumps({"kernels": [{"text": text}], "rows": 1, "vocab": 32})
     with running() as (process, address):
-        parts = urlsplit(address)
-        connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
-        connection.request("GET", f"/?{parts.query}")
-        answer = connection.getresponse()
-        answer.read()
-        headers = {
-            "Cookie": str(answer.getheader("set-cookie")).partition(";")[0],
-            "Origin": f"http://{parts.netloc}",
-            "Content-Type": "application/json",
-        }
-        connection.request("POST", "/api/trace", body, headers)
+        connection = asked_for_an_endless_run(address)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         said = connection.getresponse()
@@ -105,6 +138,28 @@ def test_signal_ends_runs_too() -> None:
         connection.close()
         assert process.communicate(timeout=20) == ("", "")
     assert process.returncode == 130
+
+
+@needs_page
+def test_second_signal_is_as_quiet() -> None:
+    with running() as (process, address):
+        assert fetch(address) == 303
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20) == ("", "")
+    assert process.returncode == 130
+
+
+@needs_page
+def test_run_ends_by_itself_and_quietly_when_the_server_is_killed() -> None:
+    with running() as (process, address):
+        connection = asked_for_an_endless_run(address)
+        time.sleep(0.5)
+        process.kill()
+        # The pipes are open as long as one of the workers is there.
+        assert process.communicate(timeout=20) == ("", "")
+        connection.close()
 
 
 @needs_page
@@ -144,6 +199,19 @@ def test_port_can_be_chosen_and_has_to_be_free() -> None:
     assert said.stderr == f"oneread: error: port {port} is not free; leave --port out\n"
     with running("--port", str(port)) as (_, address):
         assert urlsplit(address).port == port
+
+
+@pytest.mark.parametrize(
+    "name", ["notebook.example:443", "https://notebook.example", "notebook.example/", "", "[::1]:1"]
+)
+def test_name_to_allow_is_a_name_alone(name: str) -> None:
+    said = subprocess.run(
+        [*PROGRAM, "--no-open", "--allow-host", "localhost", "--allow-host", name],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 2
+    assert said.stderr.startswith(f"oneread: error: --allow-host {name}".rstrip())
+    assert said.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("library", ["starlette", "uvicorn"])

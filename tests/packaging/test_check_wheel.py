@@ -52,9 +52,9 @@ def test_file_that_is_missing_is_named(tool: ModuleType, tmp_path: Path, name: s
     assert tool.check(wheel(tmp_path, texts)) == [f"lacks oneread/web/static/{name}"]
 
 
-@pytest.mark.parametrize("name", ["player/src/main.ts", "player/package.json"])
+@pytest.mark.parametrize("name", ["src/main.ts", "style/index.css", "package.json"])
 def test_sources_of_the_page_are_not_wanted(tool: ModuleType, tmp_path: Path, name: str) -> None:
-    path = f"oneread/web/{name}"
+    path = f"oneread/web/player/{name}"
     assert tool.check(wheel(tmp_path, {**TEXTS, path: "x"})) == [f"has {path}"]
 
 

@@ -200,6 +200,12 @@ def test_build_that_fails_says_why_in_one_line(page: ModuleType, npm: str, why: 
     assert not page.is_fresh()
 
 
+def test_npm_that_does_not_run_is_told_in_one_line(page: ModuleType) -> None:
+    have_node(page)
+    (page.PLAYER.parents[1] / "bin/npm").write_text("#!/nowhere/node\n")
+    assert "npm does not run (No such file or directory)" in refused(page)
+
+
 def test_page_that_cannot_be_used_is_no_page(page: ModuleType) -> None:
     (page.PLAYER / "made/player.js").write_text("'</script>'")
     have_node(page)

@@ -40,7 +40,8 @@ def c_text(tree: Any) -> str:
     if op == "?":
         return f"({texts[0]} < {texts[1]} ? {texts[0]} : {texts[1]})"
     if op == "<":
-        return f"({texts[0]} < {texts[1]})"
+        # Two comparisons would be divided as integers.
+        return f"({'(float)' if floating(tree) else ''}({texts[0]} < {texts[1]}))"
     if op == "neg":
         return f"(-{texts[0]})"
     if op == "~":

@@ -7,6 +7,7 @@ import itertools
 import shlex
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -326,6 +327,14 @@ def test_command_line_names_the_file_watches_and_limits_that_were_raised() -> No
     case = Case(2, 2, data={"x": [1, 2, 3, 4]}, file="x.npy", watch=["m - d"], limits=limits)
     words = shlex.split(Subject(RACY).command(case))
     assert words[3:] == ["--input", "x.npy", "--watch", "m - d", "--limit", "steps=300000"]
+
+
+def test_text_is_read_once_however_long_it_may_run() -> None:
+    subject, case = Subject(RACY), Case()
+    shorter = replace(case, limits=replace(case.limits, seconds=1.5))
+    fewer = replace(case, limits=replace(case.limits, tokens=5_000))
+    assert subject.source(case) is subject.source(shorter)
+    assert subject.source(case) is not subject.source(fewer)
 
 
 def test_launch_that_meets_a_limit_is_told_apart() -> None:

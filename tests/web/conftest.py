@@ -90,9 +90,17 @@ class Client:
     def post(self, path: str, body: Any, **headers: str | None) -> Reply:
         return self.send("POST", path, body, headers)
 
-    def enter(self) -> Client:
-        """Come in by the address that was printed."""
-        answer = self.get(f"/?token={self.token}")
+    def head(self, body: str) -> bytes:
+        """Return what goes before the body of a request, with a header that tells of it."""
+        lines = [
+            *("POST /api/trace HTTP/1.1", f"Host: {self.host}", f"Origin: http://{self.host}"),
+            *(f"Cookie: {self.cookie}", "Content-Type: application/json", body),
+        ]
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    def enter(self, host: str = "") -> Client:
+        """Come in by the address that was printed, or through a tunnel by another."""
+        answer = self.get(f"/?token={self.token}", Host=host or self.host)
         assert answer.status == 303
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         return self
@@ -119,11 +127,11 @@ def serve(files: Bundle) -> Serve:
 
     @contextlib.contextmanager
     def run(
-        deadline_s: float = 5.0, names: tuple[str, ...] = (), **of_pool: Any
+        deadline_s: float = 5.0, names: tuple[str, ...] = (), port: int = 0, **of_pool: Any
     ) -> Iterator[Served]:
         pool = Pool(deadline_s, **of_pool)
         guard = application(pool, files, names)
-        with listen(0) as listening:
+        with listen(port) as listening:
             server = Server(configuration(guard), pool)
             thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
             thread.start()

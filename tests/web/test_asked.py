@@ -85,8 +85,10 @@ def test_what_is_no_object_is_refused(value: Any) -> None:
         ([{"name": "a.cu"}], "neither a key nor a text"),
         ([{"key": 3}], "key is no str"),
         ([{"key": "relu", "file": "x"}], "a kernel has no field 'file'"),
-        ([{"text": "x", "name": "n" * 101}], "more than 100 characters"),
+        ([{"text": "x", "name": "n" * 501}], "name has more than 500 characters"),
+        ([{"text": "x", "kernel": "n" * 501}], "kernel has more than 500 characters"),
         ([{"text": "\ud800"}], "text is no text"),
+        ([{"key": "\ud800"}], "key is no text"),
     ],
 )
 def test_kernels_that_are_none_are_refused(kernels: Any, why: str) -> None:
@@ -112,8 +114,18 @@ def test_kernels_that_are_none_are_refused(kernels: Any, why: str) -> None:
         ({"shared_bytes": []}, "shared_bytes is no size"),
         ({"watch": "m"}, "watch is no list"),
         ({"watch": ["m"] * 9}, "9 expressions to watch"),
-        ({"watch": [3]}, "at most 200 characters"),
-        ({"record": 0}, "record is no list"),
+        ({"watch": [3]}, "watch is no list of expressions"),
+        ({"watch": ["m" * 501]}, "watch has more than 500 characters"),
+        ({"watch": ["\ud800"]}, "watch is no text"),
+        ({"input": "n" * 501}, "input has more than 500 characters"),
+        ({"grid": "1" * 501}, "grid has more than 500 characters"),
+        ({"block": ["\ud800"]}, "block is no text"),
+        ({"shared_bytes": "\ud800"}, "shared_bytes is no text"),
+        ({"defines": {"N": "1" * 501}}, "defines: N has more than 500 characters"),
+        ({"defines": {"N" * 501: "1"}}, "defines has more than 500 characters"),
+        ({"defines": {f"N{n}": 1 for n in range(65)}}, "defines has 65 names; at most 64"),
+        ({"arguments": {"x": "\ud800"}}, "arguments: x is no text"),
+        ({"record": False}, "record is no list"),
         ({"record": [True]}, "record is no list"),
         ({"numbers": []}, "rows of one length"),
         ({"numbers": [[1], [1, 2]]}, "rows of one length"),
@@ -128,6 +140,8 @@ def test_fields_of_the_wrong_kind_are_refused(fields: dict[str, Any], why: str) 
     assert why in refused(**fields)
 
 
-def test_argument_beyond_a_double_is_refused() -> None:
+def test_number_beyond_a_double_is_refused() -> None:
     with pytest.raises(UsageError, match="x has no value"):
         read(b'{"kernels": [{"key": "relu"}], "arguments": {"x": 1e999}}')
+    with pytest.raises(UsageError, match="beyond what a double holds"):
+        read(b'{"kernels": [{"key": "relu"}], "numbers": [[1, -1e999]]}')

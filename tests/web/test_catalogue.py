@@ -49,6 +49,12 @@ def test_measured_speed_is_that_of_the_records() -> None:
     assert all(one["device"] and one["date"] for one in shown)
 
 
+def test_limits_that_are_told_are_those_of_the_docs() -> None:
+    limits = catalogue()["limits"]
+    told = ("seconds", "file_bytes", "body_bytes", "source_bytes", "kernels")
+    assert [limits[name] for name in told] == [5, 4_000_000, 2_000_000, 65_536, 3]
+
+
 def test_part_of_the_catalogue_has_what_it_leads_to() -> None:
     part = catalogue({"zoo_odd_tree", "online_parallel", "mine.cu"})
     assert [one["key"] for one in part["kernels"]] == [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ import pytest
 import oneread
 from oneread.source.catalogue import read_catalogue
 from oneread.trace import Case, open_kernel
+from oneread.trace.opening import Opened
+from oneread.trace.sources import Launched
 from oneread.trace.tracefile import record
 from oneread.web import asked, jobs
 
@@ -103,12 +107,6 @@ def test_events_of_named_blocks_only() -> None:
     assert run["recording"]["blocks"] == [1]
 
 
-def test_without_events_there_are_counts() -> None:
-    (run,) = done("trace", "relu", record=False)["runs"]
-    assert run["recording"] is None
-    assert run["counts"]["steps"] > 0
-
-
 def test_every_order_is_one_run_with_what_they_differ_in() -> None:
     (run,) = done("trace", RACY, defines={"TILE": 64}, rows=1, schedule="all")["runs"]
     assert "order-dependent" in ids(run["faults"])
@@ -122,6 +120,35 @@ def test_trace_is_never_larger_than_the_limit(monkeypatch: pytest.MonkeyPatch) -
     runs = json.loads(said.body)["runs"]
     assert [run["recording"]["reduced"] for run in runs] == [{"setting": "file_bytes"}] * 2
     assert all(run["recording"]["blocks"][0] == 0 for run in runs)
+
+
+def times_left(monkeypatch: pytest.MonkeyPatch, *kernels: Any, **fields: Any) -> list[float]:
+    """Return how many seconds each launch of a trace may take, each of which takes a while."""
+    left: list[float] = []
+    launch = Opened.launch
+
+    def noted(self: Opened, case: Case) -> list[Launched]:
+        left.append(case.limits.seconds)
+        time.sleep(0.05)
+        return launch(self, case)
+
+    monkeypatch.setattr(Opened, "launch", noted)
+    runs = done("trace", *kernels, **fields)["runs"]
+    assert {run["settings"]["seconds"] for run in runs} == {asked.LIMITS.seconds}
+    return left
+
+
+def test_kernels_side_by_side_share_one_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = times_left(monkeypatch, "relu", "relu", "relu", rows=1)
+    assert len(left) == 3
+    assert all(later <= earlier - 0.04 for earlier, later in itertools.pairwise(left))
+
+
+def test_runs_that_a_recording_takes_share_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "LIMITS", replace(asked.LIMITS, file_bytes=100_000))
+    left = times_left(monkeypatch, "online_softmax", "safe_softmax")
+    assert len(left) >= 6
+    assert all(later <= earlier - 0.04 for earlier, later in itertools.pairwise(left))
 
 
 # ---- errors
@@ -178,6 +205,19 @@ def test_endless_loop_meets_a_limit_with_its_line() -> None:
     assert said["message"].startswith("line 2: stopped after")
 
 
+def test_line_that_a_run_was_stopped_at_is_that_of_its_kernel() -> None:
+    text = "__global__ void k(const float* x, float* y) {\n    while (true) y[0] = x[0];  \n}"
+    said = error("trace", "relu", {"text": text}, rows=1, vocab=32)
+    (one,) = said["diagnostics"]
+    assert (one["line"], one["column"], one["end_column"], one["source"]) == (2, 5, 30, 1)
+    assert said["message"] == f"line 2: {one['message']}"
+
+
+def test_limit_that_no_line_meets_has_no_place() -> None:
+    assert error("trace", "relu", rows=1000, vocab=1000)["diagnostics"] == []
+    assert error("trace", "online_parallel", rows=1000, vocab=1000)["diagnostics"] == []
+
+
 def test_want_of_memory_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def greedy(_: jobs.Job) -> jobs.Answer:
         raise MemoryError
@@ -216,6 +256,14 @@ def test_parts_of_a_probe_together_find_what_the_kernel_is_known_for() -> None:
     one = first["findings"][0]
     assert one["command"].startswith(f"oneread trace {RACY}")
     assert set(one["launch"]) >= {"rows", "vocab", "defines", "input", "schedule"}
+
+
+def test_launches_of_a_probe_that_met_a_limit_are_counted() -> None:
+    text = TWICE.replace("    for", "    while (vocab == 250) { }\n    for")
+    first = done("probe", {"text": text}, part=0)
+    rest = [done("probe", {"text": text}, part=part) for part in range(1, first["parts"])]
+    assert sum(said["stopped"] for said in [first, *rest]) > 0
+    assert done("probe", "relu", part=0)["stopped"] == 0
 
 
 def test_part_that_a_probe_lacks_is_refused() -> None:

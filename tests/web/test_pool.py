@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +176,20 @@ def test_as_many_at_once_as_allowed_and_a_queue_behind_them(long: bytes) -> None
     assert play(scene, at_once=2, queue=3) == (2, "busy")
 
 
+def test_usual_pool_has_a_run_a_core_and_32_that_wait(long: bytes) -> None:
+    async def scene(pool: Watched) -> tuple[bool, int, str]:
+        tasks = [run(pool, long) for _ in range(pool.at_once + 32)]
+        await asyncio.sleep(0)
+        busy = any(task.done() for task in tasks)
+        why = await reason(run(pool, SMALL))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return busy, pool.at_once, why
+
+    assert play(scene) == (False, len(os.sched_getaffinity(0)), "busy")
+
+
 def test_queue_is_served_in_order() -> None:
     async def scene(pool: Pool) -> list[int]:
         done: list[int] = []
@@ -207,6 +223,23 @@ def test_worker_that_died_while_it_waited_is_replaced() -> None:
     assert play(scene) == 200
 
 
+def test_run_has_a_worker_as_long_as_one_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, fails = Worker.start, [True, False, False, True, True, True]
+
+    async def sometimes() -> Worker:
+        if fails and fails.pop(0):
+            raise OSError("no more processes")
+        return await start()
+
+    async def scene(pool: Watched) -> tuple[int, int, str]:
+        await asyncio.wait(pool._spares)
+        statuses = [(await run(pool, SMALL)).status for _ in range(2)]
+        return statuses[0], statuses[1], await reason(run(pool, SMALL))
+
+    monkeypatch.setattr(Worker, "start", sometimes)
+    assert play(scene) == (200, 200, "server")
+
+
 def test_closing_ends_runs_and_waiting_workers(long: bytes) -> None:
     async def scene(pool: Watched) -> tuple[str, str, list[Worker]]:
         task = run(pool, long)
@@ -226,6 +259,102 @@ def test_workers_are_ready_before_they_are_needed() -> None:
         return set(pool.workers) == set(ready)
 
     assert play(scene, at_once=2)
+
+
+def test_newer_run_does_not_keep_a_process_that_ends_from_going(
+    monkeypatch: pytest.MonkeyPatch, long: bytes
+) -> None:
+    stop = Worker.stop
+
+    async def slowly(self: Worker) -> None:
+        await asyncio.sleep(0.2)
+        await stop(self)
+
+    async def scene(pool: Watched) -> tuple[str, bool, int]:
+        older = run(pool, long, "page")
+        await working(pool, 1)
+        await asyncio.sleep(0.4)  # past its deadline, and its process still there
+        newer = run(pool, SMALL, "page")
+        why = await reason(older)
+        return why, is_alive(pool.workers[0].pid), (await newer).status
+
+    monkeypatch.setattr(Worker, "stop", slowly)
+    assert play(scene, deadline_s=0.4) == ("deadline", False, 200)
+
+
+def test_process_that_is_ended_is_left_for_asyncio_to_wait_for(
+    monkeypatch: pytest.MonkeyPatch, long: bytes
+) -> None:
+    def taken(*_: Any) -> None:
+        raise AssertionError("a poll takes the exit status that asyncio waits for")
+
+    async def scene(pool: Watched) -> str:
+        task = run(pool, long)
+        await working(pool, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess.Popen, "poll", taken)
+            pool._runs.copy().pop().end("gone")
+            return await reason(task)
+
+    assert play(scene) == "gone"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="environments are in /proc")
+def test_worker_has_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "of the server")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/where/python/is")
+
+    async def scene(pool: Pool) -> bytes:
+        (worker, *_) = await asyncio.gather(*pool._spares)
+        return Path(f"/proc/{worker.pid}/environ").read_bytes()
+
+    assert play(scene) == b"LD_LIBRARY_PATH=/where/python/is\0"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are listed in /proc")
+def test_worker_has_no_open_file_but_its_streams(tmp_path: Path) -> None:
+    async def scene(pool: Pool) -> list[int]:
+        (worker, *_) = await asyncio.gather(*pool._spares)
+        return sorted(int(one.name) for one in Path(f"/proc/{worker.pid}/fd").iterdir())
+
+    with (tmp_path / "secret").open("w") as secret:
+        os.set_inheritable(secret.fileno(), True)
+        assert play(scene) == [0, 1, 2]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are listed in /proc")
+def test_runs_leave_no_descriptor_and_no_child_behind(long: bytes) -> None:
+    def held() -> tuple[int, int]:
+        tasks = Path("/proc/self/task").iterdir()
+        children = [child for one in tasks for child in (one / "children").read_text().split()]
+        return len(list(Path("/proc/self/fd").iterdir())), len(children)
+
+    async def some(pool: Watched) -> None:
+        await run(pool, SMALL)
+        dropped, died = run(pool, long), run(pool, long)
+        await working(pool, 2)
+        os.kill(pool.workers.pop().pid, signal.SIGKILL)
+        dropped.cancel()
+        await asyncio.gather(dropped, died, return_exceptions=True)
+        (idle, *_) = await asyncio.gather(*pool._spares)
+        os.kill(idle.pid, signal.SIGKILL)
+        while idle.alive:
+            await asyncio.sleep(0.01)
+        pool.workers.clear()
+
+    async def scene(pool: Watched) -> tuple[tuple[int, int], tuple[int, int]]:
+        found = []
+        for _ in range(2):
+            for _ in range(4):
+                await some(pool)
+            await run(pool, SMALL)
+            pool.prepare()
+            await asyncio.gather(*pool._spares)
+            found.append(held())
+        return found[0], found[1]
+
+    first, second = play(scene, at_once=2)
+    assert first == second
 
 
 def test_job_that_breaks_a_worker_is_no_answer() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from oneread.trace.exploring import ORDERS
+from oneread.trace.inputs import PATTERNS
 from oneread.web import worker
+from oneread.web.bundle import why_missing
+from oneread.web.catalogue import catalogue
 
 FILE = Path(worker.__file__)
 ISOLATED = [sys.executable, "-I", "-S"]
@@ -23,10 +28,17 @@ worker.confine()
 """
 
 
-def confined(code: str) -> str:
+#: A kernel with numbers of every kind: some are rounded by their bits.
+NUMBERS = """__global__ void k(const float* x, float* y, int vocab) {
+    y[threadIdx.x] = x[threadIdx.x] * 0.1f + 1e-30f + 0x1.8p3f + 1.5 + 07 + 0xffu + 'a';
+}
+"""
+
+
+def confined(code: str, text: str = "") -> str:
     """Return what code prints in a process that has been confined."""
     said = subprocess.run(
-        [*ISOLATED, "-c", SETUP + code], capture_output=True, text=True, check=False
+        [*ISOLATED, "-c", SETUP + code], input=text, capture_output=True, text=True, check=False
     )
     return said.stdout + said.stderr
 
@@ -85,10 +97,37 @@ def test_a_run_may_not(code: str) -> None:
     assert not Path("/tmp/oneread-was-here").exists()
 
 
+def test_a_run_may_read_a_file_and_not_empty_it() -> None:
+    path = worker.__file__
+    worker._forbid("open", (path, None, os.O_RDONLY | os.O_CLOEXEC))
+    for flag in (os.O_TRUNC, os.O_CREAT, os.O_WRONLY, os.O_RDWR):
+        with pytest.raises(PermissionError):
+            worker._forbid("open", (path, None, flag))
+
+
 def test_a_run_may_read_the_gallery_and_load_modules_late() -> None:
     assert confined(
         "import colorsys\nprint(len(jobs.gallery().path('relu').read_text()) > 99)"
     ) == ("True\n")
+
+
+def test_no_run_lacks_what_was_taken_away() -> None:
+    fields = ("rows", "vocab", "k", "block", "defines", "input")
+    small = {"kernels": [{"text": NUMBERS}], "rows": 1, "vocab": 32}
+    requests = [
+        ("trace", {"kernels": [{"key": one["key"]}], **{name: one[name] for name in fields}})
+        for one in catalogue()["kernels"]
+    ]
+    requests += [("trace", {**small, "input": pattern}) for pattern in PATTERNS]
+    requests += [("trace", {**small, "schedule": order}) for order in (*ORDERS, "all", "random:7")]
+    requests += [(job, small) for job in ("fix", "probe")]
+    requests += [("export", small)] * (why_missing() is None)
+    code = (
+        "import json\n"
+        "for job, request in json.loads(sys.stdin.readline()):\n"
+        "    print(jobs.answer(job, json.dumps(request).encode()).status)\n"
+    )
+    assert confined(code, json.dumps(requests)).split() == ["200"] * len(requests)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
@@ -99,9 +138,9 @@ def test_memory_of_a_run_has_an_end() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of a process are Linux's")
 def test_limits_of_the_process_are_set() -> None:
-    names = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE")
-    code = f"print([resource.getrlimit(getattr(resource, name)) for name in {names}])"
-    wanted = (worker.MEMORY_BYTES, 0, worker.PROCESSOR_S, 0, worker.OPEN_FILES)
+    names = ("AS", "CORE", "CPU", "FSIZE", "NOFILE", "NPROC")
+    code = f"print([resource.getrlimit(getattr(resource, 'RLIMIT_' + name)) for name in {names}])"
+    wanted = (worker.MEMORY_BYTES, 0, worker.PROCESSOR_S, 0, worker.OPEN_FILES, 0)
     assert confined(code) == f"{[(most, most) for most in wanted]}\n"
 
 

@@ -60,15 +60,18 @@ class Npm:
     def run(self, arguments: Sequence[str], quiet: bool) -> subprocess.CompletedProcess[str]:
         """Run npm in the player's folder."""
         path = os.pathsep.join([self.folder, os.environ.get("PATH", "")])
-        return subprocess.run(
-            [*self.command, *arguments],
-            cwd=PLAYER,
-            env={**os.environ, "PATH": path},
-            stdin=subprocess.DEVNULL,
-            capture_output=quiet,
-            text=True,
-            check=False,
-        )
+        try:
+            return subprocess.run(
+                [*self.command, *arguments],
+                cwd=PLAYER,
+                env={**os.environ, "PATH": path},
+                stdin=subprocess.DEVNULL,
+                capture_output=quiet,
+                text=True,
+                check=False,
+            )
+        except OSError as error:
+            fail(f"npm does not run ({error.strerror})")
 
 
 def fail(why: str) -> NoReturn:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oneread.cli._console import say
+from oneread.cli._console import fail, say
 from oneread.spec.errors import BackendUnavailableError
 
 HELP = """Open the page: watch softmax kernels move data, change them, find their faults.
@@ -29,6 +29,7 @@ AllowHost = Annotated[
 def web(no_open: NoOpen = False, port: Port = 0, allow_host: AllowHost = None) -> None:
     """Serve the page until it is stopped."""
     try:
+        from oneread.web.guard import is_name
         from oneread.web.serving import serve
     except ModuleNotFoundError as error:
         library = str(error.name).partition(".")[0]
@@ -37,6 +38,10 @@ def web(no_open: NoOpen = False, port: Port = 0, allow_host: AllowHost = None) -
         raise BackendUnavailableError(
             f"the page needs {library}: pip install 'oneread[web]'"
         ) from None
+
+    for name in allow_host or ():
+        if not is_name(name):
+            raise fail(f"--allow-host {name}: write a name alone, without scheme, port and path")
 
     def opened(address: str) -> None:
         say(f"The page is at {address}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from oneread.source.catalogue import KernelEntry, read_catalogue
@@ -63,7 +63,8 @@ class Subject:
 
     def source(self, case: Case) -> Source:
         """Return the text as it is read with the macros of a launch."""
-        key = tuple(sorted(case.defines.items())), case.limits
+        # A text is the same however long it may run: several runs that share a time read it once.
+        key = tuple(sorted(case.defines.items())), replace(case.limits, seconds=0.0)
         if key not in self._sources:
             self._sources[key] = Source(
                 self.text, self.kernel, case.defines, self.folders, self.name, case.limits

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Final
 
 from starlette.applications import Starlette
@@ -62,14 +61,9 @@ def application(pool: Pool, bundle: Bundle, names: Iterable[str] = ()) -> Guard:
         Route("/api/catalogue", answers.catalogue),
         *(Route(f"/api/{job}", answers.run, methods=["POST"], name=job) for job in JOBS),
     ]
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        pool.prepare()
-        yield
-        await pool.close()
-
-    return Guard(Starlette(routes=routes, lifespan=lifespan), names)
+    inner = Starlette(routes=routes)
+    inner.router.redirect_slashes = False  # to an address with a host in it, wrong behind a proxy
+    return Guard(inner, names)
 
 
 class _Answers:
@@ -124,17 +118,15 @@ async def _body(request: Request) -> bytes | None:
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said) > MOST_BODY_BYTES:
         return None
-    parts: list[bytes] = []
-    size = 0
+    body = bytearray()
     try:
         async for part in request.stream():
-            size += len(part)
-            if size > MOST_BODY_BYTES:
+            body += part
+            if len(body) > MOST_BODY_BYTES:
                 return None
-            parts.append(part)
     except ClientDisconnect:
         return None  # and nobody to tell
-    return b"".join(parts)
+    return bytes(body)
 
 
 async def _gone(request: Request) -> None:

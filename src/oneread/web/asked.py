@@ -19,12 +19,14 @@ from oneread.trace.limits import Limits
 #: Kernels side by side.
 MOST_KERNELS: Final = 3
 
-#: Expressions that are followed besides m, d and the factor, and characters of one.
+#: Expressions that are followed besides m, d and the factor.
 MOST_WATCHES: Final = 8
-WATCH_CHARACTERS: Final = 200
 
-#: Characters of what a kernel is called.
-NAME_CHARACTERS: Final = 100
+#: Macros, or parameters, of which something is said.
+MOST_NAMES: Final = 64
+
+#: Characters of any text but a source, which has a limit of its own.
+TEXT_CHARACTERS: Final = 500
 
 #: What a run may take. The engine's own clock runs out a little before the worker is ended, since
 #: its error can say in which line.
@@ -115,12 +117,18 @@ class _Fields:
 
     def text(self, name: str) -> str | None:
         value = self.take(name, str)
-        return None if value is None else _unicode(name, value)
+        return None if value is None else _text(name, value)
 
     def done(self) -> None:
         """Refuse fields that nobody took: a misspelt one would be lost."""
         if self._left:
             raise UsageError(f"{self._where} has no field '{quoted(min(self._left))}'")
+
+
+def _text(name: str, text: str) -> str:
+    if len(text) > TEXT_CHARACTERS:
+        raise UsageError(f"{name} has more than {TEXT_CHARACTERS} characters")
+    return _unicode(name, text)
 
 
 def _unicode(name: str, text: str) -> str:
@@ -134,13 +142,13 @@ def _unicode(name: str, text: str) -> str:
 
 def _kernel(value: Any) -> Kernel:
     fields = _Fields("a kernel", value)
-    key, text = fields.text("key"), fields.text("text")
-    name, kernel = fields.text("name"), fields.text("kernel")
+    text = fields.take("text", str)
+    key, name, kernel = (fields.text(one) for one in ("key", "name", "kernel"))
     fields.done()
-    if not key and text is None:
+    if text is not None:
+        _unicode("text", text)
+    elif not key:
         raise UsageError("a kernel has neither a key nor a text")
-    if len(name or "") > NAME_CHARACTERS:
-        raise UsageError(f"the name of a kernel has more than {NAME_CHARACTERS} characters")
     return Kernel(key or "", text, name or key or "kernel.cu", kernel or None)
 
 
@@ -159,7 +167,7 @@ def _case(fields: _Fields) -> Case:
         fields.text("input") or plain.input,
         schedule=fields.text("schedule") or plain.schedule,
         watch=_watch(fields.take("watch", list, [])),
-        record=_record(fields.any("record")),
+        record=_record(fields.take("record", list)),
         limits=LIMITS,
     )
 
@@ -167,46 +175,47 @@ def _case(fields: _Fields) -> Case:
 def _said(fields: _Fields, name: str, kinds: tuple[type, ...]) -> dict[str, Any]:
     """Return what is said of names: macros, or parameters of the kernel."""
     found: dict[str, Any] = fields.take(name, dict, {})
+    if len(found) > MOST_NAMES:
+        raise UsageError(f"{name} has {len(found):,} names; at most {MOST_NAMES} are taken")
     for key, value in found.items():
-        if not re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII):
+        if not re.fullmatch(r"[A-Za-z_]\w*", _text(name, key), re.ASCII):
             raise UsageError(f"{name}: '{quoted(key)}' is no name")
         is_finite = not isinstance(value, float) or math.isfinite(value)
         if not isinstance(value, kinds) or isinstance(value, bool) or not is_finite:
             raise UsageError(f"{name}: {quoted(key)} has no value that can be given")
         if isinstance(value, str):
-            _unicode(name, value)
+            _text(f"{name}: {quoted(key)}", value)
     return found
 
 
 def _size(name: str, value: Any) -> Size:
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise UsageError(f"{name} is no size")
-    return value
+    return _text(name, value) if isinstance(value, str) else value
 
 
 def _extent(name: str, value: Any) -> Extent | None:
     if isinstance(value, list):
         return tuple(_size(name, one) for one in value)
     if isinstance(value, str):
-        return parse_extent(value)
+        return parse_extent(_text(name, value))
     return None if value is None else _size(name, value)
 
 
 def _watch(values: list[Any]) -> tuple[str, ...]:
     if len(values) > MOST_WATCHES:
         raise UsageError(f"{len(values)} expressions to watch; at most {MOST_WATCHES} are followed")
-    for one in values:
-        if not isinstance(one, str) or len(one) > WATCH_CHARACTERS:
-            raise UsageError(f"watch: an expression has at most {WATCH_CHARACTERS} characters")
-    return tuple(values)
+    if not all(isinstance(one, str) for one in values):
+        raise UsageError("watch is no list of expressions")
+    return tuple(_text("watch", one) for one in values)
 
 
-def _record(value: Any) -> bool | list[int]:
-    if value is None or isinstance(value, bool):
-        return value is not False
-    if not isinstance(value, list) or not all(type(one) is int for one in value):
+def _record(blocks: list[Any] | None) -> bool | list[int]:
+    if blocks is None:
+        return True  # all that fit
+    if not all(type(one) is int for one in blocks):
         raise UsageError("record is no list of blocks")
-    return value
+    return blocks
 
 
 def _numbers(rows: list[Any] | None) -> list[list[float]] | None:
@@ -223,6 +232,9 @@ def _number(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise UsageError(f"numbers: '{quoted(str(value)[:100])}' is no number")
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
-        raise UsageError("numbers: one is beyond what a double holds") from None
+        number = math.inf
+    if math.isinf(number):
+        raise UsageError("numbers: one is beyond what a double holds")
+    return number

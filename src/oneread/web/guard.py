@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 #: Names of this machine that a browser may use, with any port.
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
-_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d{1,5})?", re.IGNORECASE)
+_NAME: Final = r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)"
+_HOST: Final = re.compile(rf"{_NAME}(?::(\d{{1,5}}))?", re.IGNORECASE)
 
 #: What every answer carries. The page's own script and styles bear the nonce; nothing else runs.
 _HEADERS: Final = {
@@ -59,15 +60,10 @@ class Guard:
         self._app = app
         self._names = {*LOOPBACK, *(name.lower() for name in names)}
         self.token = secrets.token_urlsafe(32)
-        # Cookies are shared by all ports of a machine: each server has a name of its own for its.
-        self.cookie = f"oneread-{secrets.token_hex(4)}"
         self._secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         request = Request(scope)
         nonce = secrets.token_urlsafe(16)
         request.state.nonce = nonce
@@ -105,21 +101,44 @@ class Guard:
             return refusal(403, "refused", "the token is not that of this server")
         # Relative, and a cookie without a path: both follow the page behind a proxy's prefix.
         answer = RedirectResponse("./", 303)
-        answer.set_cookie(self.cookie, self._secret, path=None, httponly=True, samesite="strict")
+        answer.set_cookie(
+            _cookie(request), self._secret, path=None, httponly=True, samesite="strict"
+        )
         return answer
 
     def _unknown(self, request: Request) -> Response | None:
         """Refuse who did not come by that address."""
-        if _equal(request.cookies.get(self.cookie, ""), self._secret):
+        if _equal(request.cookies.get(_cookie(request), ""), self._secret):
             return None
         if request.scope["path"] == "/" and request.method == "GET":
             return HTMLResponse(_CLOSED, 401)
         return refusal(401, "refused", "open the address that `oneread web` printed")
 
 
+def is_name(text: str) -> bool:
+    """Say whether a text is the name or address of a host, and nothing more.
+
+    Parameters
+    ----------
+    text : str
+        Of the command line.
+    """
+    return re.fullmatch(_NAME, text, re.IGNORECASE) is not None
+
+
 def refusal(status: int, kind: str, message: str) -> JSONResponse:
     """Return an error as the page reads it."""
     return JSONResponse({"error": {"kind": kind, "message": message, "diagnostics": []}}, status)
+
+
+def _cookie(request: Request) -> str:
+    """Return the name of the cookie, of a request whose host is known.
+
+    Cookies are shared by all ports of a machine. The port as the browser sees it tells servers
+    apart that run side by side; one that is started again on its port takes the place of the older.
+    """
+    host = _HOST.fullmatch(request.headers["host"])
+    return f"oneread-{host[2]}" if host and host[2] else "oneread"
 
 
 def _same(origin: str, host: str) -> bool:

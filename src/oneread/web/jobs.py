@@ -6,6 +6,7 @@ Knows the tracer; knows no server and no process.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from oneread.source.catalogue import Catalogue, KernelEntry, read_catalogue
 from oneread.source.errors import Diagnostic, SourceError, quoted
+from oneread.source.text import split_lines
 from oneread.spec.errors import OneReadError
 from oneread.trace import tracefile
 from oneread.trace.case import Case
@@ -63,7 +65,7 @@ def answer(name: str, body: bytes) -> Answer:
     except SourceError as error:
         return _refusal("source", str(error), _diagnostics(error, job.place))
     except LimitError as error:
-        return _refusal("limit", str(error))
+        return _refusal("limit", str(error), _stopped(error, job))
     except OneReadError as error:
         return _refusal("usage", str(error))
     except MemoryError:
@@ -135,19 +137,24 @@ class Job:
             if one.fault.severity != "note"
         ]
         said = {"part": self.asked.part, "parts": parts, "launches": probed.tried}
-        return _json({**said, "findings": found})
+        return _json({**said, "stopped": len(probed.stopped), "findings": found})
 
     def _traced(self) -> str:
-        case = self.asked.case
-        if case.record is False:
-            return tracefile.dumps(tracefile.describe(self._launched(case)))
-        return tracefile.record(self._launched, case)
+        return tracefile.record(self._launched, self.asked.case)
 
     def _launched(self, case: Case) -> list[Launched]:
+        """Launch the kernels, which share the time that the case leaves them."""
         found: list[Launched] = []
+        end = time.monotonic() + case.limits.seconds
         for place, (one, its) in enumerate(zip(self.opened, self.cases, strict=True)):
             self.place = place
-            found += one.launch(replace(its, record=case.record))
+            left = round(max(0.0, end - time.monotonic()), 2)
+            limits = replace(its.limits, seconds=left)
+            launches = one.launch(replace(its, record=case.record, limits=limits))
+            # The file says what was allowed, not what was left.
+            found += [
+                each._replace(case=replace(each.case, limits=its.limits)) for each in launches
+            ]
         return found
 
     def _only(self) -> tuple[Subject, Case]:
@@ -235,6 +242,25 @@ def _diagnostic(one: Diagnostic, place: int) -> dict[str, Any]:
         "hint": replace(one, id=one.hint, hint="").text(MESSAGES) if one.hint else None,
         "source": place,
     }
+
+
+def _stopped(error: LimitError, job: Job) -> list[dict[str, Any]]:
+    """Return where a run was stopped, if that is a line of a text that the page shows."""
+    subject = job.opened[job.place].subject if error.line else None
+    if subject is None:
+        return []
+    text = split_lines(subject.text)[error.line - 1].rstrip()
+    return [
+        {
+            "line": error.line,
+            "column": len(text) - len(text.lstrip()) + 1,
+            "end_column": len(text) + 1,
+            "severity": "error",
+            "message": str(error).removeprefix(f"line {error.line}: "),
+            "hint": None,
+            "source": job.place,
+        }
+    ]
 
 
 def _refusal(kind: str, message: str, diagnostics: Sequence[dict[str, Any]] = ()) -> Answer:

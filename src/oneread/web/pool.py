@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,9 @@ START_S: Final = 30.0
 
 #: Bytes of an answer: the largest trace in a page, and room.
 MOST_ANSWER_BYTES: Final = 16_000_000
+
+#: What a Python may need to start; a worker has nothing else of the server's environment.
+_KEPT: Final = ("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH")
 
 _COMMAND: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("worker.py")))
 
@@ -72,11 +76,12 @@ class Worker:
         Ended
             When it does not get ready.
         """
-        # A session of its own: Ctrl-C in the terminal is for the server.
+        # A session of its own: Ctrl-C in the terminal is for the server, and it ends as a whole.
         process = await asyncio.create_subprocess_exec(
             *_COMMAND,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
             start_new_session=True,
         )
         worker = cls(process)
@@ -119,8 +124,10 @@ class Worker:
 
     async def stop(self) -> None:
         """End the process and wait until it is gone."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        # Not `Process.kill`, which may take the exit status that asyncio waits for.
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         # A process is over for asyncio when its pipes are.
         self._requests.close()
         with suppress(OSError):
@@ -132,13 +139,16 @@ class Worker:
 class _Run:
     """A run that waits or works, and why it was ended, if it was."""
 
-    def __init__(self, work: asyncio.Task[Answer]) -> None:
-        self.work = work
+    work: asyncio.Task[Answer]
+
+    def __init__(self) -> None:
         self.reason: str | None = None
+        self.is_over = False
+        """Whether only its process has still to go."""
 
     def end(self, reason: str) -> None:
-        # Once only: a second time would keep it from seeing its process go.
-        if self.reason is None and not self.work.done():
+        # Once, and not when it is over: it would not see its process go.
+        if self.reason is None and not self.is_over:
             self.reason = reason
             self.work.cancel()
 
@@ -201,7 +211,8 @@ class Pool:
             raise Ended("stopping")
         if sum(run.reason is None for run in self._runs) >= self.at_once + self._queue:
             raise Ended("busy")
-        run = _Run(asyncio.create_task(self._work(job, body)))
+        run = _Run()
+        run.work = asyncio.create_task(self._work(run, job, body))
         self._runs.add(run)
         if page:
             self._newest[page] = run
@@ -238,7 +249,7 @@ class Pool:
                 raise
             raise Ended(run.reason) from None
 
-    async def _work(self, job: str, body: bytes) -> Answer:
+    async def _work(self, run: _Run, job: str, body: bytes) -> Answer:
         async with self._free:
             worker = await self._ready()
             try:
@@ -247,6 +258,7 @@ class Pool:
             except TimeoutError:
                 raise Ended("deadline") from None
             finally:
+                run.is_over = True
                 await worker.stop()
                 self.prepare()  # only now: it would take time from the run
 
@@ -256,13 +268,16 @@ class Pool:
             self.prepare(1)
             # Nothing is taken here: if this run is ended meanwhile, the worker is for another.
             await asyncio.wait(self._spares, return_when=asyncio.FIRST_COMPLETED)
+            failed = False
             for spare in [one for one in self._spares if one.done()]:
                 self._spares.remove(spare)
-                self.prepare(1)
                 if spare.exception() is not None:
-                    raise Ended("server")
-                if spare.result().alive:
+                    failed = True
+                elif spare.result().alive:
+                    self.prepare(1)
                     return spare.result()
+            if failed and not self._spares:  # the next one would fail, too
+                raise Ended("server")
         raise Ended("stopping")
 
 

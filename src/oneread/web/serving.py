@@ -25,13 +25,21 @@ LOOPBACK: Final = "127.0.0.1"
 #: Seconds that open connections get to end once all runs are over.
 _GRACE_S: Final = 1
 
+#: Why a port cannot be had.
+_TAKEN: Final = {errno.EADDRINUSE: "is not free", errno.EACCES: "is for administrators"}
+
 
 class Server(uvicorn.Server):
-    """A server that ends its runs before it waits for those who asked for them."""
+    """A server with workers: ready when it is, and gone before it waits for those who asked."""
 
     def __init__(self, config: uvicorn.Config, pool: Pool) -> None:
         super().__init__(config)
         self._pool = pool
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and get workers ready."""
+        await super().startup(sockets)
+        self._pool.prepare()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all runs, then the rest."""
@@ -56,7 +64,7 @@ def serve(port: int, names: Iterable[str], opened: Callable[[str], None]) -> Non
     PageMissingError
         When this installation has no page.
     BackendUnavailableError
-        When the port is not free.
+        When the port cannot be had.
     """
     bundle = read_bundle()
     with listen(port) as listening:
@@ -67,14 +75,18 @@ def serve(port: int, names: Iterable[str], opened: Callable[[str], None]) -> Non
 
 
 def configuration(guard: Guard) -> uvicorn.Config:
-    """Return how the server runs: quietly, and trusting no header about where a request is from."""
+    """Return how the server runs: quietly, and trusting no header about where a request is from.
+
+    Whatever any page of the browser sends here could be a warning in the terminal; an error is a
+    fault of ours.
+    """
     return uvicorn.Config(
         guard,
         http="h11",
         loop="asyncio",
         ws="none",
-        lifespan="on",
-        log_level="warning",
+        lifespan="off",
+        log_level="error",
         access_log=False,
         proxy_headers=False,
         server_header=False,
@@ -88,11 +100,16 @@ def listen(port: int) -> socket.socket:
     Raises
     ------
     BackendUnavailableError
-        When the port is not free.
+        When the port cannot be had.
     """
     try:
-        return socket.create_server((LOOPBACK, port))
+        listening = socket.create_server((LOOPBACK, port))
     except OSError as error:
-        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+        if error.errno not in _TAKEN:
             raise
-        raise BackendUnavailableError(f"port {port} is not free; leave --port out") from None
+        why = _TAKEN[error.errno]
+        raise BackendUnavailableError(f"port {port} {why}; leave --port out") from None
+    # Connections inherit it; asyncio sets it on sockets of its own only. Without it the second
+    # part of an answer waits 40 ms for the browser's word that the first has come.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

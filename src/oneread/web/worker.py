@@ -8,14 +8,15 @@ all that it can import. It reads a line ``job bytes`` and the request, answers w
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 #: Memory of a run, beyond what the engine's own limits allow.
 MEMORY_BYTES = 1 << 30
 
-#: Processor time of a run; its wall clock, which ends sooner, is the server's.
-PROCESSOR_S = 10
+#: Processor time of a run: the server's clock ends it sooner, unless the server is gone.
+PROCESSOR_S = 6
 
 #: Files that may be open: the three streams, and one that is read.
 OPEN_FILES = 16
@@ -25,6 +26,9 @@ READABLE = tuple(
     f"{os.path.realpath(folder)}{os.sep}"
     for folder in (Path(__file__).resolve().parents[1], Path(os.__file__).parent)
 )
+
+#: What of the flags of a file that is opened makes it more than read.
+CHANGING = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
 
 #: Kinds of events, by their first word, that no run has a need for; all else is made of these.
 FORBIDDEN = frozenset(["ctypes", "fcntl", "mmap", "os", "pty", "resource", "shutil", "signal"])
@@ -42,6 +46,7 @@ def confine() -> None:
             (resource.RLIMIT_CPU, PROCESSOR_S),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_NOFILE, OPEN_FILES),
+            (resource.RLIMIT_NPROC, 0),
         ):
             known = resource.getrlimit(what)[1]
             least = most if known == resource.RLIM_INFINITY else min(most, known)
@@ -53,7 +58,7 @@ def _forbid(event: str, arguments: tuple[object, ...]) -> None:
     """Refuse to touch anything; the engine never tries, and this makes it certain."""
     if event == "open":
         path, _, flags = arguments
-        reads = isinstance(flags, int) and flags & (os.O_ACCMODE | os.O_CREAT) == os.O_RDONLY
+        reads = isinstance(flags, int) and flags & CHANGING == os.O_RDONLY
         if not (reads and isinstance(path, str) and os.path.realpath(path).startswith(READABLE)):
             raise PermissionError(f"a run may not open {path!r}")
     elif event.partition(".")[0] in FORBIDDEN and event != "os.listdir":  # how modules are found
@@ -64,6 +69,7 @@ def main() -> None:
     """Do one job, or end when nobody has one."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # what is printed by mistake is no answer
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # nobody hears an answer once the server is gone
 
     from oneread.web import jobs  # before anything is taken away, and before there is a job
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from ctypes import c_float, c_uint32
+import struct
 from fractions import Fraction
 from typing import Final
 
@@ -53,7 +53,7 @@ def number(text: str) -> tuple[Scalar, Number] | None:
             value = float.fromhex(found[1])
         except OverflowError:
             return None
-        return (FLOAT, c_float(value).value) if found[2] in ("f", "F") else (DOUBLE, value)
+        return (FLOAT, _rounded(value)) if found[2] in ("f", "F") else (DOUBLE, value)
     if found := _DECIMAL.fullmatch(plain):
         return _floating(found[1], float(found[1]), found[2])
     return None
@@ -69,18 +69,24 @@ def _single(text: str, value: float) -> float:
     Rounding twice goes wrong only where the double lies halfway between two floats and the decimal
     does not.
     """
-    near = c_float(value).value
+    near = _rounded(value)
     if near == value or not math.isfinite(near):
         return near
-    bits = c_uint32.from_buffer(c_float(near)).value
+    (bits,) = struct.unpack("I", struct.pack("f", near))
     outward = (abs(value) > abs(near)) - (abs(value) < abs(near))
-    other = c_float.from_buffer(c_uint32(bits + outward)).value
+    other: float = struct.unpack("f", struct.pack("I", bits + outward))[0]
     if value - near != other - value:
         return near
     exact = Fraction(text)
     if exact == Fraction(value):
         return near
     return max(near, other) if exact > Fraction(value) else min(near, other)
+
+
+def _rounded(value: float) -> float:
+    """Return the float nearest to a double: infinity, as natively packed, beyond the largest."""
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    return rounded
 
 
 def _integer(found: re.Match[str]) -> tuple[Scalar, Number] | None:
