@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Bead } from "../../model";
 import { t } from "../../strings";
-import { Formula, e, live, op, prime, row, short, v } from "../math";
+import { Formula, corrected, live, prime, short, v } from "../math";
 import type { Curve } from "../curves";
 import type { Seen } from "../seen";
 import { useSession } from "../state";
@@ -218,25 +218,21 @@ function Correction({ curve, bead }: { curve: Curve; bead: Bead | undefined }) {
     <div class="correction">
       <p class="formula">
         <Formula>
-          {row(
+          {corrected(
             prime("d"),
-            op("="),
             v("d"),
-            op("·"),
-            e(row(v("m"), op("−"), prime("m"))),
-            op("+"),
+            v("m"),
+            prime("m"),
             <mtext>{t.chart.newTerms}</mtext>,
           )}
         </Formula>
         {bead && after !== undefined ? (
           <Formula>
-            {row(
+            {corrected(
               live(after),
-              op("="),
               live(before),
-              op("·"),
-              e(row(live(bead.before ?? undefined), op("−"), live(bead.after ?? undefined))),
-              op("+"),
+              live(bead.before ?? undefined),
+              live(bead.after ?? undefined),
               live(added),
             )}
           </Formula>
