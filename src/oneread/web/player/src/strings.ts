@@ -57,7 +57,6 @@ export const t = {
       input: "Input",
       numbers: "Numbers of your own",
       schedule: "Order of warps",
-      watch: "Also watch",
       arguments: "Arguments",
     },
     chips: {
@@ -92,6 +91,7 @@ export const t = {
     },
     legend: { global: "global bytes", shared: "shared" },
   },
+  stale: "of the run before",
   refused: (kind: string, message: string) =>
     ({
       offline: "The server does not answer. Start it again with: oneread web",
@@ -117,6 +117,7 @@ export const t = {
     reduced: (blocks: number) => `first ${some(blocks, "block")}`,
     reducedText: "Events of all blocks would be too large. Counts and findings are of all of them.",
     right: "no fault",
+    refused: "does not run",
     faults: (severity: string, faults: number) => some(faults, severity),
     severity: { error: "has errors", warning: "has warnings" },
     row: (row: number) => `row ${row}`,
@@ -157,6 +158,12 @@ export const t = {
     none: "This kernel keeps no running maximum.",
     noBeads: "m is found before d is summed, so nothing has to be corrected: a pass for each.",
     newTerms: "new terms",
+    watch: "Also watch",
+    variable: "a variable",
+    formula: "A formula over variables, watched on Enter",
+    absent: "not in this kernel",
+    unwatch: (text: string) => `Stop watching ${text}`,
+    noFormula: (text: string) => `${text} is no formula over this kernel's variables.`,
     bead: (factor: string) => `× ${factor}: go to this correction`,
     beforeBeads: (beads: number) =>
       `${some(beads, "correction")} to come: whenever m rises, what was summed is multiplied once.`,
@@ -178,7 +185,10 @@ export const t = {
     probed: (launches: number, found: number) =>
       found === 0
         ? `${some(launches, "launch", "launches")}, no other fault`
-        : `${some(found, "fault")} in ${some(launches, "launch", "launches")}`,
+        : `${some(found, "distinct fault")} in ${some(launches, "launch", "launches")}`,
+    hidden: "not in this launch",
+    launch: "Launch it like this",
+    stale: "The text as it stands was not run: these are the findings of the run before.",
     proposal: "A fix that was run and checked",
     hunk: (line: string) => `line ${/\+(\d+)/.exec(line)?.[1] ?? ""}`,
     mends: (names: string) => `Gone with it: ${names}.`,

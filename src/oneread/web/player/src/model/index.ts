@@ -30,6 +30,7 @@ export { mainBuffer, mainPasses, passes } from "./passes";
 export { passLists } from "./passlists";
 export { series } from "./series";
 export { lesson } from "./lesson";
+export { type Thread, type Variable, isWatchable, variables, watched } from "./watched";
 
 export { bytesOf, compare, ledger } from "./ledger";
 export { level, totalBytes } from "./level";

@@ -7,8 +7,14 @@ import { FIRST_LAUNCH, type Launch, kernelsOf } from "./state";
 export interface Linked {
   readonly kernels: Link["kernels"];
   readonly launch: Launch;
+  readonly watched: readonly string[];
+  readonly lane: number | null;
   readonly place: Link["place"];
 }
+
+/** What a link holds beside the launch: what the chart shows, and of which lane. */
+const WATCH = "watch";
+const LANE = "lane";
 
 /** How often the address follows the playhead, in milliseconds. */
 const EVERY = 600;
@@ -27,7 +33,14 @@ export class LinkKeeper {
     for (const [name, value] of Object.entries(link.launch)) {
       if (name in launch) launch[name] = value;
     }
-    return { kernels: link.kernels, launch: launch as unknown as Launch, place: link.place };
+    const { [WATCH]: watch = "", [LANE]: lane = "" } = link.launch;
+    return {
+      kernels: link.kernels,
+      launch: launch as unknown as Launch,
+      watched: watch.split("\n").filter(Boolean),
+      lane: /^([12]?\d|3[01])$/.test(lane) ? Number(lane) : null,
+      place: link.place,
+    };
   }
 
   async url(): Promise<string> {
@@ -35,10 +48,12 @@ export class LinkKeeper {
   }
 
   #link(): Link {
-    const { slots, launch, seen, focus } = this.session.state;
+    const { slots, launch, seen, focus, watched, lane } = this.session.state;
     const changed = Object.entries(launch).filter(
       ([name, value]) => value !== FIRST_LAUNCH[name as keyof Launch],
     );
+    if (watched.length > 0) changed.push([WATCH, watched.join("\n")]);
+    if (lane !== null) changed.push([LANE, String(lane)]);
     const place = seen[focus]?.player.place();
     return {
       kernels: kernelsOf(slots),

@@ -11,7 +11,11 @@ import {
   lesson,
   passLists,
   passes,
+  type Thread,
+  variables,
+  watched,
 } from "../model";
+import type { Line } from "./chart/geometry";
 import { type Curve, curveOf } from "./curves";
 
 /** Lowest and highest finite value that something has in a run. */
@@ -22,6 +26,7 @@ export class Seen {
   readonly ledger: Ledger;
   #passes: readonly Pass[] | null = null;
   readonly #curves = new Map<string, Curve>();
+  readonly #watched = new Map<string, Line>();
   readonly #lessons = new Map<number, readonly LessonStep[]>();
   readonly #lists = new Map<number, readonly PassList[]>();
   readonly #extents = new Map<string, Extent>();
@@ -70,6 +75,16 @@ export class Seen {
   /** m and d of a lane; of the one that has most to correct where none is asked for. */
   curve(block: number, lane: number | null = null): Curve {
     return kept(this.#curves, `${block} ${lane}`, () => curveOf(this.recording, block, lane));
+  }
+
+  /** What a variable or a formula is in a thread. */
+  watched(text: string, thread: Thread): Line {
+    const { block, warp, lane } = thread;
+    return kept(this.#watched, `${block} ${warp} ${lane} ${text}`, () => ({
+      kind: variables(this.recording).find((one) => one.name === text)?.space ?? "formula",
+      name: text,
+      points: watched(this.recording, text, thread),
+    }));
   }
 
   /** First and last step of a block. */

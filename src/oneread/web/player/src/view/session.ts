@@ -1,6 +1,6 @@
 // What a person can do on the page: choose kernels, change them, run them, look at them.
 import { type Engine, Refusal, type Request } from "../engine";
-import { type Fault, type Trace, decode } from "../model";
+import { type Fault, type Trace, decode, isWatchable } from "../model";
 import { t } from "../strings";
 import { watchColours } from "./colours";
 import { Kernels } from "./kernels";
@@ -57,6 +57,7 @@ export class Session {
   /** Load what the address, the document or the first view asks for, and run it. */
   async start(): Promise<void> {
     const linked = await this.#links.read();
+    if (linked) this.store.set({ watched: linked.watched, lane: linked.lane });
     if (this.engine.live) {
       await this.#startLive(linked);
     } else {
@@ -123,7 +124,8 @@ export class Session {
       this.store.set({ running: false });
     } else {
       const { kind, message, diagnostics } = answer;
-      this.store.set({ running: false, refused: { kind, message, diagnostics } });
+      const refused = { kind, message, diagnostics };
+      this.store.set({ running: false, refused, stale: true, proposal: null, shown: null });
       const source = diagnostics[0]?.source;
       if (source !== undefined) this.focus(source);
     }
@@ -131,20 +133,22 @@ export class Session {
 
   /** Show a trace; the playhead stays at the same execution of the same line. */
   #take(trace: Trace, remake: boolean): void {
-    const { seen: before, focus, slots } = this.state;
+    const { seen: before, focus, slots, watched } = this.state;
     const place = before[focus]?.player.place();
     const seen = decode(trace).map((recording) => new Seen(recording));
+    const asked = trace.runs.flatMap((run) => run.watches.filter((one) => one.label === "user"));
     const same = !remake && seen.length === slots.length;
     this.store.set({
       seen,
       slots: same ? slots : seen.map((one) => this.kernels.slotOfRun(one)),
       focus: Math.min(focus, seen.length - 1),
+      watched: [...new Set([...watched, ...asked.map((one) => one.name)])],
       running: false,
       refused: null,
+      stale: false,
       shown: null,
       paired: [],
       proposal: null,
-      probing: null,
     });
     if (!(place && this.playback.restore(this.state.focus, place.line, place.hit))) {
       this.playback.first();
@@ -200,6 +204,22 @@ export class Session {
     const fault = this.playback.finding();
     if (fault) this.store.set({ shown: { slot: this.state.focus, fault }, side: "code" });
     else this.say(t.findings.none);
+  }
+
+  /** Show a variable or a formula in the chart; false where the kernel in focus has none such. */
+  watch(text: string): boolean {
+    const wanted = text.trim();
+    const recording = this.state.seen[this.state.focus]?.recording;
+    if (!recording || !isWatchable(recording, wanted)) {
+      if (wanted) this.say(t.chart.noFormula(wanted));
+      return false;
+    }
+    this.store.set({ watched: [...new Set([...this.state.watched, wanted])] });
+    return true;
+  }
+
+  unwatch(text: string): void {
+    this.store.set({ watched: this.state.watched.filter((one) => one !== text) });
   }
 
   /** Look at the steps of another warp alone; beyond the last one, at all again. */

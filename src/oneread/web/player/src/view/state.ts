@@ -10,6 +10,7 @@ import type {
   Request,
 } from "../engine";
 import type { Counted, Fault, LinkedKernel, Unit } from "../model";
+import type { Probed } from "./findings/probed";
 import type { Seen } from "./seen";
 import type { Session } from "./session";
 
@@ -35,7 +36,6 @@ export interface Launch {
   readonly input: string;
   readonly numbers: string;
   readonly schedule: string;
-  readonly watch: string;
   readonly arguments: string;
 }
 
@@ -65,7 +65,7 @@ export interface Probing {
   readonly done: number;
   readonly parts: number;
   readonly launches: number;
-  readonly findings: readonly { fault: Fault; command: string; launch: Record<string, unknown> }[];
+  readonly findings: readonly Probed[];
 }
 
 export interface PageState {
@@ -77,6 +77,8 @@ export interface PageState {
   readonly seen: readonly (Seen | null)[];
   readonly running: boolean;
   readonly refused: Refused | null;
+  /** Whether what is shown is of the run before: what is asked for now was refused. */
+  readonly stale: boolean;
   /** Counts moves of the playheads. */
   readonly moves: number;
   /** Whether the last move was one of a few steps, which is worth to be shown in motion. */
@@ -86,6 +88,8 @@ export interface PageState {
   readonly unit: Unit;
   /** The lane that was picked: its values are told, and the chart is its own. */
   readonly lane: number | null;
+  /** Variables and formulas that the chart shows besides m and d. */
+  readonly watched: readonly string[];
   /** Line of the cursor in the editor. */
   readonly cursor: number;
   readonly theme: Theme;
@@ -126,7 +130,6 @@ export const FIRST_LAUNCH: Launch = {
   input: "normal",
   numbers: "",
   schedule: "in-order",
-  watch: "",
   arguments: "",
 };
 
@@ -139,12 +142,14 @@ export function initialState(): PageState {
     seen: [],
     running: false,
     refused: null,
+    stale: false,
     moves: 0,
     near: false,
     playing: false,
     speed: 1,
     unit: "memory",
     lane: null,
+    watched: [],
     cursor: 1,
     theme: "auto",
     side: "code",
@@ -169,6 +174,11 @@ export function slotOf(kernel: CatalogueKernel, id: number): Slot {
 
 export function edited(slot: Slot): boolean {
   return slot.sequence === "" && slot.text !== slot.original;
+}
+
+/** Whether the text of a kernel is why nothing ran. */
+export function isBroken({ refused, stale }: PageState, slot: number): boolean {
+  return stale && (refused?.diagnostics.some((one) => one.source === slot) ?? false);
 }
 
 /** Return NAME=VALUE pairs, separated by spaces or commas. */
@@ -235,10 +245,7 @@ export function requestOf(slots: readonly Slot[], launch: Launch): Request {
     input: launch.input,
     numbers,
     schedule: launch.schedule,
-    watch: launch.watch
-      .split("\n")
-      .map((one) => one.trim())
-      .filter(Boolean),
+    watch: [],
     record: null,
   };
 }

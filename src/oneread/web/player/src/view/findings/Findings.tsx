@@ -4,6 +4,7 @@ import type { Catalogue } from "../../engine";
 import { type Fault, faultText } from "../../model";
 import { t } from "../../strings";
 import { Icon } from "../Icons";
+import { Stale } from "../Stale";
 import { useSession } from "../state";
 import { useStore } from "../store";
 import { Diff } from "./Diff";
@@ -22,6 +23,7 @@ export function Findings(): JSX.Element {
   const running = useStore(store, (state) => state.running);
   const schedule = useStore(store, (state) => state.launch.schedule);
   const schedules = useStore(store, (state) => state.catalogue?.schedules ?? NO_ORDERS);
+  const stale = useStore(store, (state) => state.stale);
   const proposal = useStore(store, (state) => state.proposal);
   const faults = seen?.recording.run.faults ?? [];
   const loud = faults.filter((one) => one.severity !== "note");
@@ -32,34 +34,15 @@ export function Findings(): JSX.Element {
     <section class="card findings" id="findings" aria-label={t.findings.title}>
       <header>
         <h2>{t.findings.title}</h2>
+        <Stale />
         <span class="soft mono">{name}</span>
       </header>
-      {seen && loud.length === 0 ? (
-        <p class="empty good">
-          <Icon name="check" /> {t.findings.clean(schedule)}
-        </p>
-      ) : null}
-      <ul class="faults">
-        {loud.map((fault) => (
-          <Item key={keyOf(fault)} fault={fault} slot={slot} />
-        ))}
-      </ul>
-      {quiet.length > 0 ? (
-        <details class="quiet">
-          <summary>{t.findings.notes(quiet.length)}</summary>
-          <ul class="faults">
-            {quiet.map((fault) => (
-              <Item key={keyOf(fault)} fault={fault} slot={slot} />
-            ))}
-          </ul>
-        </details>
-      ) : null}
       {live && seen ? (
         <div class="actions">
           <button
             type="button"
             class={`button${mendable ? " first" : ""}`}
-            disabled={!mendable || running}
+            disabled={!mendable || running || stale}
             onClick={() => void session.mending.propose(slot)}
           >
             <Icon name="mend" /> {t.findings.fix}
@@ -75,7 +58,7 @@ export function Findings(): JSX.Element {
           <button
             type="button"
             class="button"
-            disabled={running}
+            disabled={running || stale}
             onClick={() => void session.mending.probe(slot)}
           >
             <Icon name="eye" /> {t.findings.probe}
@@ -83,6 +66,27 @@ export function Findings(): JSX.Element {
         </div>
       ) : null}
       {proposal && proposal.slot === slot ? <Diff proposal={proposal} /> : null}
+      {stale ? <p class="stale-note">{t.findings.stale}</p> : null}
+      {seen && !stale && loud.length === 0 ? (
+        <p class="empty good">
+          <Icon name="check" /> {t.findings.clean(schedule)}
+        </p>
+      ) : null}
+      <ul class={stale ? "faults stale" : "faults"}>
+        {loud.map((fault) => (
+          <Item key={keyOf(fault)} fault={fault} slot={slot} />
+        ))}
+      </ul>
+      {quiet.length > 0 ? (
+        <details class="quiet">
+          <summary>{t.findings.notes(quiet.length)}</summary>
+          <ul class="faults">
+            {quiet.map((fault) => (
+              <Item key={keyOf(fault)} fault={fault} slot={slot} />
+            ))}
+          </ul>
+        </details>
+      ) : null}
       <Probe slot={slot} />
     </section>
   );
@@ -103,6 +107,7 @@ function Item({ fault, slot }: { fault: Fault; slot: number }): JSX.Element {
   const session = useSession();
   const messages = useStore(session.store, (state) => state.catalogue?.messages ?? NO_MESSAGES);
   const shown = useStore(session.store, (state) => state.shown?.fault === fault);
+  const stale = useStore(session.store, (state) => state.stale);
   const recorded = session.state.seen[slot]?.recording.blocks.includes(fault.block) ?? false;
   const lines = [...new Set([fault.with_line, fault.line])].filter((one) => one !== null);
   return (
@@ -119,7 +124,7 @@ function Item({ fault, slot }: { fault: Fault; slot: number }): JSX.Element {
       <button
         type="button"
         class="button small"
-        disabled={!recorded}
+        disabled={!recorded || stale}
         aria-label={`${t.findings.show}: ${messages[fault.id]?.title ?? fault.id}`}
         onClick={() => session.show(slot, fault)}
       >

@@ -21,7 +21,7 @@ export function Machine(): JSX.Element {
   const { store } = session;
   const slots = useStore(store, (state) => state.slots);
   const focus = useStore(store, (state) => state.focus);
-  const stale = useStore(store, (state) => (state.refused?.diagnostics.length ?? 0) > 0);
+  const stale = useStore(store, (state) => state.stale);
   const box = useRef<HTMLDivElement>(null);
   const [alone, setAlone] = useState(false);
   useLayoutEffect(() => {
