@@ -51,7 +51,10 @@ def report(
 
 def _head(one: "Launched") -> str:
     run, case = one.run, one.case
-    shape = f"{math.prod(run.grid)} blocks of {math.prod(run.block)} threads"
+    threads = [str(one) for one in run.block]
+    while len(threads) > 1 and threads[-1] == "1":
+        threads.pop()
+    shape = f"{math.prod(run.grid)} blocks of {' x '.join(threads)} threads"
     macros = "".join(f", {name}={value}" for name, value in case.defines.items())
     pattern = "given numbers" if case.data else f"{case.input} input"
     name = one.name if one.name == run.kernel else f"{one.name}: {run.kernel}"
