@@ -91,7 +91,7 @@ export const t = {
     },
     legend: { global: "global bytes", shared: "shared" },
   },
-  stale: "of the run before",
+  stale: "earlier run",
   refused: (kind: string, message: string) =>
     ({
       offline: "The server does not answer. Start it again with: oneread web",
@@ -103,7 +103,7 @@ export const t = {
   bands: {
     hbm: { name: "HBM", about: "global memory, 128 bytes a line" },
     sram: { name: "SRAM", about: "shared memory, 32 banks" },
-    register: { name: "Registers", about: "32 lanes of each warp" },
+    register: { name: "Registers", about: "32 lanes a warp" },
   },
   machine: {
     title: "The machine",
@@ -120,6 +120,10 @@ export const t = {
     refused: "does not run",
     faults: (severity: string, faults: number) => some(faults, severity),
     severity: { error: "has errors", warning: "has warnings" },
+    threads: (block: number, blocks: number, threads: readonly number[]) => {
+      const shape = threads.slice(0, threads.findLastIndex((one) => one > 1) + 1).join(" × ");
+      return `block ${block} of ${count(blocks)}, ${shape || 1} threads`;
+    },
     row: (row: number) => `row ${row}`,
     from: (column: number) => `from ${column}`,
     warp: (warp: number, line: number | undefined, waits: boolean, here: boolean) => {
@@ -214,6 +218,12 @@ export const t = {
       step
         ? `step ${count(at + 1)} of ${count(recording.length)} · block ${step.block} · warp ${step.warp} · line ${step.line}`
         : `${count(recording.length)} steps`,
+    overview: "The whole run: drag over a part to look at it, twice click for all of it",
+    zoom: "Zoom of the timeline",
+    zoomIn: "Less of the run, larger",
+    zoomOut: "More of the run",
+    zoomAll: "All of the run",
+    tileOf: (tile: number) => `tile ${tile + 1}`,
     passOf: (pass: number) => `pass ${pass}`,
     follows: (warp: number | undefined) =>
       warp === undefined ? "Steps of all warps." : `Steps of warp ${warp} alone.`,
@@ -292,6 +302,7 @@ export const t = {
     ends: "to the first access, to the end",
     warp: "steps of one warp, of all",
     speed: "slower, faster",
+    zoom: "more, less, all of the timeline",
     line: "next execution of the cursor's line",
     finding: "next finding",
     compare: "one kernel, or beside others",

@@ -3,6 +3,7 @@ import { type Engine, Refusal, type Request } from "../engine";
 import { type Fault, type Trace, decode, isWatchable } from "../model";
 import { t } from "../strings";
 import { watchColours } from "./colours";
+import { WHOLE, axisOf, shareAt, zoomed } from "./deck/axis";
 import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
 import { Mending } from "./mending";
@@ -231,6 +232,16 @@ export class Session {
     const at = all.findIndex((one) => one?.warp === player.follow?.warp);
     player.follow = all[(at + by + all.length) % all.length] ?? null;
     this.say(t.deck.follows(player.follow?.warp));
+  }
+
+  /** Show more or less of the run in the timeline, around the playhead; all of it for null. */
+  zoom(by: number | null): void {
+    const seen = this.state.seen.filter((one): one is Seen => one !== null);
+    const axis = axisOf(seen);
+    const { span } = this.state;
+    this.store.set({
+      span: by === null ? WHOLE : zoomed(span, by, shareAt(axis, seen), axis.least / axis.end),
+    });
   }
 
   openEditor(): void {

@@ -10,6 +10,7 @@ import type {
   Request,
 } from "../engine";
 import type { Counted, Fault, LinkedKernel, Unit } from "../model";
+import { type Span, WHOLE } from "./deck/axis";
 import type { Probed } from "./findings/probed";
 import type { Seen } from "./seen";
 import type { Session } from "./session";
@@ -86,6 +87,8 @@ export interface PageState {
   readonly playing: boolean;
   readonly speed: number;
   readonly unit: Unit;
+  /** The part of the run that the timeline shows. */
+  readonly span: Span;
   /** The lane that was picked: its values are told, and the chart is its own. */
   readonly lane: number | null;
   /** Variables and formulas that the chart shows besides m and d. */
@@ -148,6 +151,7 @@ export function initialState(): PageState {
     playing: false,
     speed: 1,
     unit: "memory",
+    span: WHOLE,
     lane: null,
     watched: [],
     cursor: 1,

@@ -67,7 +67,7 @@ interface Part {
 function Passes({ seen, curve, box, rem, height }: Part & { height: number }): JSX.Element {
   const { block } = curve.thread;
   return useMemo(() => {
-    const own = stretches(seen).filter((one) => one.block === block);
+    const own = stretches(seen.recording).filter((one) => one.block === block);
     const y = height - 1.4 * rem;
     return (
       <g class="passes" aria-hidden="true">
@@ -112,7 +112,11 @@ function Lines({ plots, box, rem }: Part): JSX.Element {
                 </text>
               ) : null}
               {letter && name === kind ? null : (
-                <text class="variable" x={rem} y={letter ? scale.bottom : scale.top - 0.6 * rem}>
+                <text
+                  class="variable"
+                  x={rem}
+                  y={letter ? (scale.top + scale.bottom) / 2 + 1.2 * rem : scale.top - 0.6 * rem}
+                >
                   {letter ? clipped(name) : name}
                 </text>
               )}

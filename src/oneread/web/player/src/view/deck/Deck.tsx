@@ -7,6 +7,7 @@ import { Icon, type IconName } from "../Icons";
 import { SPEEDS, useSession } from "../state";
 import { useStore } from "../store";
 import { Timeline } from "./Timeline";
+import { isWhole } from "./axis";
 
 export function Deck(): JSX.Element {
   return (
@@ -115,12 +116,39 @@ function Sentence(): JSX.Element {
   );
 }
 
+/** Buttons for what the strip of the timeline does with the pointer. */
+function Zoom(): JSX.Element {
+  const session = useSession();
+  const whole = useStore(session.store, ({ span }) => isWhole(span));
+  const button = (icon: IconName, label: string, key: string, by: number | null, off: boolean) => (
+    <button
+      type="button"
+      class="button bare icon small"
+      aria-label={label}
+      aria-keyshortcuts={key}
+      title={`${label} (${key})`}
+      disabled={off}
+      onClick={() => session.zoom(by)}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+  return (
+    <div class="zoom" role="group" aria-label={t.deck.zoom}>
+      {button("minus", t.deck.zoomOut, "-", 2, whole)}
+      {button("whole", t.deck.zoomAll, "0", null, whole)}
+      {button("plus", t.deck.zoomIn, "+", 0.5, false)}
+    </div>
+  );
+}
+
 function Pace(): JSX.Element {
   const { store } = useSession();
   const unit = useStore(store, (state) => state.unit);
   const speed = useStore(store, (state) => state.speed);
   return (
     <div class="pace">
+      <Zoom />
       <label>
         <span class="soft">{t.deck.unit}</span>
         <select

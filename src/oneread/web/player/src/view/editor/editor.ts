@@ -106,6 +106,7 @@ export class Editor {
 
   remarks(all: readonly Remark[]): void {
     this.#view.dispatch({ effects: setRemarks.of(all) });
+    if (all[0] !== undefined) this.reveal(all[0].line);
   }
 
   pair(lines: readonly number[]): void {

@@ -41,7 +41,7 @@ export function Findings(): JSX.Element {
         <div class="actions">
           <button
             type="button"
-            class={`button${mendable ? " first" : ""}`}
+            class={`button small${mendable ? " first" : ""}`}
             disabled={!mendable || running || stale}
             onClick={() => void session.mending.propose(slot)}
           >
@@ -49,7 +49,7 @@ export function Findings(): JSX.Element {
           </button>
           <button
             type="button"
-            class="button"
+            class="button small"
             disabled={running}
             onClick={() => session.setLaunch({ schedule: nextOf(schedules, schedule) })}
           >
@@ -57,7 +57,7 @@ export function Findings(): JSX.Element {
           </button>
           <button
             type="button"
-            class="button"
+            class="button small"
             disabled={running || stale}
             onClick={() => void session.mending.probe(slot)}
           >
