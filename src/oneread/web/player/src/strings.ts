@@ -175,7 +175,10 @@ export const t = {
   ledger: ledgerText,
   findings: {
     title: "Findings",
-    clean: (schedule: string) => `Nothing wrong in this launch, warps ${schedule}.`,
+    clean: (schedule: string, judged: boolean) =>
+      judged
+        ? `Nothing wrong in this launch, warps ${schedule}.`
+        : `No fault in this launch, warps ${schedule}. What the result should be is not known here, so its values were not judged.`,
     none: "This run shows no fault.",
     notes: (notes: number) => some(notes, "note"),
     lines: (lines: readonly number[]) =>
@@ -214,15 +217,16 @@ export const t = {
     unit: "Step by",
     speed: "Speed",
     before: "Before the first step.",
+    goTo: "Go to step",
     position: ({ at, recording, step }: Placed) =>
       step
         ? `step ${count(at + 1)} of ${count(recording.length)} · block ${step.block} · warp ${step.warp} · line ${step.line}`
         : `${count(recording.length)} steps`,
     overview: "The whole run: drag over a part to look at it, twice click for all of it",
     zoom: "Zoom of the timeline",
-    zoomIn: "Less of the run, larger",
-    zoomOut: "More of the run",
-    zoomAll: "All of the run",
+    zoomIn: "Zoom in",
+    zoomOut: "Zoom out",
+    zoomAll: "Whole timeline",
     tileOf: (tile: number) => `tile ${tile + 1}`,
     passOf: (pass: number) => `pass ${pass}`,
     follows: (warp: number | undefined) =>
@@ -242,6 +246,11 @@ export const t = {
     of: (name: string) => `${name}, at the playhead`,
     cells: (first: number, shown: number, all: number) =>
       shown === all ? some(all, "cell") : `cells ${first} to ${first + shown - 1} of ${count(all)}`,
+    step: "step",
+    changes: (changes: number, most: number) =>
+      changes > most
+        ? `the last ${most} of ${count(changes)} changes up to the playhead`
+        : `${some(changes, "change")} up to the playhead`,
     index: "from",
     lane: "lane",
     warp: (warp: number, block: number) => `Variables of warp ${warp} in block ${block}`,
@@ -291,6 +300,8 @@ export const t = {
       "An outline is a read, a double outline a write, red with a pattern a fault.",
       "A ribbon is one request of a warp. A load moves down, a store moves up.",
       "An arc in SRAM is a step of a reduction, an arc over registers a shuffle.",
+      "A sector is 32 bytes of HBM, the least that is moved. A warp that reads 128 bytes side by side needs 4.",
+      "A wavefront is one turn of the 32 banks of SRAM. Lanes that want different words of one bank need a turn each: a conflict.",
       "Kernels side by side stand where they have moved equal bytes of HBM.",
     ],
   },
@@ -311,6 +322,7 @@ export const t = {
     tables: "tables",
     run: "run",
     leave: "out of the editor",
+    goTo: "to a step by its number",
     help: "this list",
   },
   said: {

@@ -95,7 +95,7 @@ function inRegister(
 function inShared(
   recording: Recording, step: number, { name, type }: Variable,
 ): number | undefined {
-  const event = lastOf(recording, step, name, "shared", (one) => one === "store" || one === "atomic");
+  const event = lastOf(recording, step, name, "shared", (one) => one !== "load");
   if (event < 0) return undefined;
   const { value, count, pool } = recording.columns;
   const place = value[event]! + count[event]! - 1;

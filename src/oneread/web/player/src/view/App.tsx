@@ -66,11 +66,11 @@ function SidePanel(): JSX.Element {
             aria-selected={one === side}
             aria-controls={`panel-${one}`}
             tabIndex={one === side ? 0 : -1}
-            onClick={() => session.store.set({ side: one })}
+            onClick={() => session.openSide(one)}
             onKeyDown={(event) => {
               if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
               const other = side === "code" ? "lesson" : "code";
-              session.store.set({ side: other });
+              session.openSide(other);
               document.getElementById(`tab-${other}`)?.focus();
             }}
           >

@@ -4,6 +4,7 @@ import { type Fault, type Trace, decode, isWatchable } from "../model";
 import { t } from "../strings";
 import { watchColours } from "./colours";
 import { WHOLE, axisOf, shareAt, zoomed } from "./deck/axis";
+import { keep, kept } from "./kept";
 import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
 import { Mending } from "./mending";
@@ -14,6 +15,7 @@ import {
   FIRST_LAUNCH,
   type Launch,
   type PageState,
+  type Side,
   type Slot,
   type Theme,
   askedFor,
@@ -46,7 +48,7 @@ export class Session {
   /** What has to hold before anything is drawn. */
   prepare(): void {
     const theme = readTheme();
-    this.store.set({ theme });
+    this.store.set({ theme, shortcuts: kept("shortcuts") !== "off" });
     applyTheme(theme);
     watchColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -244,6 +246,16 @@ export class Session {
     });
   }
 
+  /** Read code or lesson; the lesson with a kernel whose result it can explain, if there is one. */
+  openSide(side: Side): void {
+    this.store.set({ side });
+    const { seen, focus } = this.state;
+    const explained = (one: Seen | null): boolean =>
+      one?.lesson(one.block).some(({ id, step }) => id === "definition" && step !== null) ?? false;
+    if (side === "code" || explained(seen[focus] ?? null)) return;
+    this.focus(seen.findIndex(explained));
+  }
+
   openEditor(): void {
     this.store.set({ side: "code" });
     setTimeout(() => this.focusEditor());
@@ -266,6 +278,7 @@ export class Session {
   }
 
   setShortcuts(shortcuts: boolean): void {
+    keep("shortcuts", shortcuts ? null : "off");
     this.store.set({ shortcuts });
   }
 

@@ -12,6 +12,7 @@ import { useStore } from "../store";
 import { Picture } from "./Picture";
 import { Watch } from "./Watch";
 import { type Line, last } from "./geometry";
+import { linesOf } from "./lines";
 
 export function Chart(): JSX.Element {
   const session = useSession();
@@ -44,18 +45,6 @@ export function Chart(): JSX.Element {
       )}
     </section>
   );
-}
-
-/** m and d where the kernel has them, then what is watched. */
-function linesOf(seen: Seen, curve: Curve, watched: readonly string[]): Line[] {
-  const roles = (["m", "d"] as const).flatMap((kind): Line[] => {
-    const line = curve[kind];
-    return line ? [{ kind, name: line.name, points: line.points }] : [];
-  });
-  const others = watched
-    .map((text) => seen.watched(text, curve.thread))
-    .filter((one) => one.points.length > 0);
-  return [...roles, ...others];
 }
 
 function Whole({ seen, curve, lines }: { seen: Seen; curve: Curve; lines: readonly Line[] }) {

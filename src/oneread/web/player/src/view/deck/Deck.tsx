@@ -15,6 +15,7 @@ export function Deck(): JSX.Element {
       <div class="deck-row">
         <Transport />
         <Sentence />
+        <Zoom />
         <Pace />
       </div>
       <Timeline />
@@ -107,12 +108,38 @@ function Sentence(): JSX.Element {
       <p class="sentence-place soft">
         {name ? <span class="mono">{name}</span> : null}
         {seen ? <span>{t.deck.position(seen)}</span> : null}
+        {seen ? <GoTo length={seen.recording.length} /> : null}
       </p>
       <p class="sentence-text">{text}</p>
       <p class="unseen" role="status" aria-live="polite">
         {playing ? "" : spoken}
       </p>
     </div>
+  );
+}
+
+/** A step by its number, as a sentence or a colleague names it. */
+function GoTo({ length }: { length: number }): JSX.Element {
+  const session = useSession();
+  return (
+    <input
+      id="go-to"
+      class="field"
+      type="number"
+      min={1}
+      max={length}
+      aria-label={t.deck.goTo}
+      placeholder={t.deck.goTo}
+      title={`${t.deck.goTo} (G)`}
+      onKeyDown={(event) => {
+        const { value } = event.currentTarget;
+        if (event.key !== "Enter" || value === "") return;
+        session.playback.pause();
+        session.playback.jump(session.state.focus, Number(value) - 1);
+        event.currentTarget.value = "";
+        event.currentTarget.blur();
+      }}
+    />
   );
 }
 
@@ -148,7 +175,6 @@ function Pace(): JSX.Element {
   const speed = useStore(store, (state) => state.speed);
   return (
     <div class="pace">
-      <Zoom />
       <label>
         <span class="soft">{t.deck.unit}</span>
         <select

@@ -34,12 +34,14 @@ export class Drawing {
   #span: Span | null = null;
   #moves = -1;
   #frame = 0;
+  /** Of the box: to ask for it in each frame would have the page laid out in each. */
+  #width = 0;
   #left = 0;
   #right = 0;
 
   constructor(
     private readonly session: Session,
-    private readonly box: HTMLElement,
+    box: HTMLElement,
   ) {
     const part = (name: string): HTMLElement => box.querySelector(`.${name}`)!;
     this.#tracks = part("tracks");
@@ -52,8 +54,12 @@ export class Drawing {
     const later = (): void => {
       this.#frame ||= requestAnimationFrame(() => this.#draw());
     };
-    const observer = new ResizeObserver(later);
+    const observer = new ResizeObserver(() => {
+      this.#width = box.clientWidth;
+      later();
+    });
     observer.observe(box);
+    this.#width = box.clientWidth;
     this.#undo.push(() => observer.disconnect(), session.store.listen(later));
     this.#slider.addEventListener("pointerdown", this.#scrub);
     this.#bar.addEventListener("pointerdown", this.#choose);
@@ -82,7 +88,7 @@ export class Drawing {
     const share = shareAt(this.#axis, this.#seen());
     if (state.moves !== this.#moves) this.#look(holding(state.span, share));
     this.#moves = state.moves;
-    const width = this.box.clientWidth;
+    const width = this.#width;
     const { span } = this.session.state;
     const now = [width, palette(), devicePixelRatio, ...tracks.flatMap(Object.values)];
     const fresh =

@@ -69,7 +69,7 @@ export function Findings(): JSX.Element {
       {stale ? <p class="stale-note">{t.findings.stale}</p> : null}
       {seen && !stale && loud.length === 0 ? (
         <p class="empty good">
-          <Icon name="check" /> {t.findings.clean(schedule)}
+          <Icon name="check" /> {t.findings.clean(schedule, seen.recording.run.result.length > 0)}
         </p>
       ) : null}
       <ul class={stale ? "faults stale" : "faults"}>

@@ -105,6 +105,8 @@ class Machines {
   #key = "";
   #arranged: readonly Seen[] = [];
   #gutter = 0;
+  /** Of all columns: to ask for it in each frame would have the page laid out in each. */
+  #width = 0;
 
   constructor(
     private readonly session: Session,
@@ -119,8 +121,12 @@ class Machines {
     const later = (): void => {
       this.#frame ||= requestAnimationFrame(() => this.#draw());
     };
-    const observer = new ResizeObserver(later);
+    const observer = new ResizeObserver(() => {
+      this.#width = outer.clientWidth;
+      later();
+    });
     observer.observe(outer);
+    this.#width = outer.clientWidth;
     this.#undo.push(() => observer.disconnect(), session.store.listen(later));
     this.#draw();
   }
@@ -156,7 +162,7 @@ class Machines {
   /** Make new plans where what is shown, or the room for it, is another. */
   #arrange(seen: readonly (readonly [number, Seen])[]): void {
     const colours = palette();
-    const width = Math.floor(this.outer.clientWidth / this.#stages.size);
+    const width = Math.floor(this.#width / this.#stages.size);
     for (const [slot, one] of seen) this.#stages.get(slot)?.follow(one);
     const contents = seen.map(([slot, one]): Contents & { passes: number } => ({
       ...contentsOf(one, this.#stages.get(slot)?.windows ?? new Map(), one.step?.warp ?? 0),
