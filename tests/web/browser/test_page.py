@@ -83,6 +83,23 @@ def test_edit_is_run_when_the_keyboard_rests(page: Any, tab: Any) -> None:
     assert page.locator(".refusal").count() == 0
 
 
+def test_verdict_of_the_run_before_is_not_told_beside_an_error(page: Any, tab: Any) -> None:
+    tab.type_over(
+        "__global__ void k(const float* x, float* y, int vocab) {\n    y[0] = expff(x[0]);\n}\n"
+    )
+    page.keyboard.press("Control+Enter")
+    page.locator(".refusal").wait_for()
+    assert "does not run" in page.locator(".column.focus .heading").inner_text()
+    assert page.locator(".heading .tag:has-text('2 errors')").count() == 0
+    findings = page.locator("#findings")
+    assert "earlier run" in findings.inner_text()
+    assert findings.get_by_role("button", name="Apply fix").is_disabled()
+    page.get_by_role("button", name="Undo changes").click()
+    tab.ran()
+    assert "earlier run" not in findings.inner_text()
+    assert "2 errors" in page.locator(".column.focus .heading").inner_text()
+
+
 def test_error_stands_at_its_line(page: Any, tab: Any) -> None:
     tab.type_over(
         "__global__ void k(const float* x, float* y, int vocab) {\n    y[0] = expff(x[0]);\n}\n"
@@ -214,6 +231,27 @@ def test_other_launches_show_other_faults(page: Any, tab: Any) -> None:
         "() => / in \\d+ launch/.test(document.querySelector('.probe h3')?.innerText)"
     )
     assert "oneread trace" in page.locator(".probe .command").first.inner_text()
+    said = page.locator(".probe h3").inner_text()
+    texts = page.locator(".probe .fault-text").all_inner_texts()
+    assert said.startswith(f"{len(texts)} distinct fault")
+    assert len(set(texts)) == len(texts)  # however many launches show each
+
+
+def test_launch_of_a_probe_is_taken_with_a_click(page: Any, tab: Any) -> None:
+    page.get_by_label("Kernels on the page").select_option("zoo_stray_tail")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
+    tab.ran()
+    page.get_by_role("button", name="Try other launches").click()
+    page.wait_for_function(
+        "() => / in \\d+ launch/.test(document.querySelector('.probe h3')?.innerText)"
+    )
+    found = page.locator(".probe .fault").first
+    columns = re.search(r"--vocab (\d+)", found.locator(".command").inner_text())
+    found.get_by_role("button", name="Launch it like this").click()
+    page.wait_for_timeout(400)
+    tab.ran()
+    assert columns is not None
+    assert page.get_by_label("Columns").input_value() == columns[1]
 
 
 def test_numbers_of_the_ledger_open_their_lines(page: Any) -> None:
@@ -283,3 +321,133 @@ def test_barrier_is_taken_out_with_a_click(page: Any, tab: Any) -> None:
     page.wait_for_selector(".gutter-barrier .barrier.off")
     tab.ran()
     assert "// __syncthreads" in page.locator(".cm-content").inner_text()
+
+
+# ---- what is watched
+
+
+def watch_lane(page: Any) -> Any:
+    page.keyboard.press("3")
+    chart = page.locator("#chart")
+    chart.scroll_into_view_if_needed()
+    chart.get_by_label("Also watch").select_option("v")
+    return chart
+
+
+def test_variable_of_the_kernel_is_watched_beside_m_and_d(page: Any) -> None:
+    chart = watch_lane(page)
+    chart.locator(".curve.register .variable", has_text="v").wait_for()
+    assert chart.locator(".curve.m").count() == 1
+    chart.get_by_role("button", name="Stop watching v").click()
+    chart.locator(".curve.register").wait_for(state="detached")
+
+
+def test_formula_is_watched_without_a_run(page: Any, tab: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    chart = watch_lane(page)
+    field = chart.get_by_label("A formula over variables")
+    field.fill("m_lane + logf(d_lane)")
+    field.press("Enter")
+    chart.locator(".curve.formula .line").wait_for()
+    assert not [url for url in asked if "api/" in url]
+
+
+def test_formula_that_is_none_is_refused_in_words(page: Any) -> None:
+    chart = watch_lane(page)
+    field = chart.get_by_label("A formula over variables")
+    field.fill("m_lane +")
+    field.press("Enter")
+    page.locator(".said.on", has_text="m_lane + is no formula").wait_for()
+
+
+def test_link_holds_what_is_watched(page: Any, tab: Any) -> None:
+    watch_lane(page).locator(".curve.register").wait_for()
+    page.wait_for_timeout(1200)
+    link = page.evaluate("location.href")
+    page.goto("about:blank")
+    tab.open(link)
+    page.locator("#chart .curve.register .variable", has_text="v").wait_for(state="attached")
+
+
+def test_export_opens_with_what_was_watched(page: Any, tab: Any, tmp_path: Path) -> None:
+    page.keyboard.press("3")
+    page.keyboard.press("c")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
+    page.locator("#chart").get_by_label("Also watch").select_option("d_lane")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Export as one file").click()
+    file = tmp_path / "run.html"
+    started.value.save_as(file)
+    tab.open(file.as_uri())
+    page.locator("#chart .curve.register .variable").wait_for(state="attached")
+    assert "--watch d_lane" in page.locator(".recorded .command").inner_text()
+
+
+# ---- the strip under the timeline
+
+
+def window_of(page: Any) -> tuple[float, float]:
+    found = page.evaluate(
+        """() => {
+            const track = document.querySelector('.overview-track').getBoundingClientRect();
+            const box = document.querySelector('.overview-window').getBoundingClientRect();
+            return [box.left - track.left, box.right - track.left].map(one => one / track.width);
+        }"""
+    )
+    return found[0], found[1]
+
+
+def test_part_of_the_run_is_chosen_in_the_strip(page: Any, tab: Any) -> None:
+    box = page.locator(".overview-track").bounding_box()
+    y, x = box["y"] + box["height"] / 2, box["x"]
+    page.mouse.move(x + 0.4 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(x + 0.5 * box["width"], y)
+    page.mouse.move(x + 0.6 * box["width"], y)
+    page.mouse.up()
+    page.wait_for_function("() => !document.querySelector('.overview-window.whole')")
+    start, end = window_of(page)
+    assert abs(start - 0.4) < 0.02
+    assert abs(end - 0.6) < 0.02
+    # The timeline above shows that part: its middle is the middle of the run.
+    track = page.locator(".playhead-track").bounding_box()
+    page.mouse.click(track["x"] + track["width"] / 2, track["y"] + track["height"] / 2)
+    moved = page.locator(".column.focus .heading-progress .soft").inner_text()
+    share = re.search(r"([\d.]+) kB of", moved)
+    assert share is not None
+    assert abs(float(share[1]) - 4.1) < 0.4  # of the 8.19 kB of the first kernel
+
+
+def test_timeline_is_zoomed_with_keys_and_follows_the_playhead(page: Any) -> None:
+    for _ in range(4):
+        page.keyboard.press("+")
+    page.wait_for_function("() => !document.querySelector('.overview-window.whole')")
+    start, _ = window_of(page)
+    assert start < 0.05
+    page.keyboard.press("End")
+    page.wait_for_timeout(300)
+    _, end = window_of(page)
+    assert end > 0.95
+    page.keyboard.press("0")
+    page.wait_for_selector(".overview-window.whole", state="attached")
+
+
+def test_step_is_gone_to_by_its_number(page: Any, tab: Any) -> None:
+    page.keyboard.press("g")
+    page.keyboard.type("100")
+    page.keyboard.press("Enter")
+    assert step_of(tab.place) == 100
+
+
+def test_lesson_opens_with_a_kernel_that_it_explains(page: Any) -> None:
+    page.get_by_role("tab", name="Lesson").click()
+    assert "No d of this kernel" not in page.locator(".lesson").inner_text()
+
+
+def test_code_and_findings_stay_beside_what_is_scrolled(page: Any) -> None:
+    page.locator("#ledger").scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") == 0
+    for selector in ("#editor", "#findings .actions", ".deck"):
+        box = page.locator(selector).bounding_box()
+        assert 0 <= box["y"] < 900

@@ -246,6 +246,7 @@ export const t = {
     of: (name: string) => `${name}, at the playhead`,
     cells: (first: number, shown: number, all: number) =>
       shown === all ? some(all, "cell") : `cells ${first} to ${first + shown - 1} of ${count(all)}`,
+    chart: "Values of m and d",
     step: "step",
     changes: (changes: number, most: number) =>
       changes > most

@@ -68,6 +68,13 @@ export class Seen {
     return kept(this.#lessons, block, () => lesson(this.recording, block));
   }
 
+  /** What the lesson can explain: 2 a d that is corrected, 1 a d that is a sum, 0 neither. */
+  get explained(): number {
+    const { block } = this;
+    const sums = this.lesson(block).some(({ id, step }) => id === "definition" && step !== null);
+    return sums ? 1 + Number(this.curve(block).beads.length > 0) : 0;
+  }
+
   passLists(block: number): readonly PassList[] {
     return kept(this.#lists, block, () => passLists(this.recording, block));
   }

@@ -246,14 +246,12 @@ export class Session {
     });
   }
 
-  /** Read code or lesson; the lesson with a kernel whose result it can explain, if there is one. */
+  /** Read code or lesson: that with a kernel that can be explained, best one that corrects d. */
   openSide(side: Side): void {
     this.store.set({ side });
     const { seen, focus } = this.state;
-    const explained = (one: Seen | null): boolean =>
-      one?.lesson(one.block).some(({ id, step }) => id === "definition" && step !== null) ?? false;
-    if (side === "code" || explained(seen[focus] ?? null)) return;
-    this.focus(seen.findIndex(explained));
+    const worth = seen.map((one) => one?.explained ?? 0);
+    if (side === "lesson" && worth[focus] === 0) this.focus(worth.indexOf(Math.max(...worth)));
   }
 
   openEditor(): void {

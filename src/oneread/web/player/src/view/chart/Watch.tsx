@@ -13,7 +13,7 @@ export function Watch({ seen }: { seen: Seen }): JSX.Element {
   const all = variables(seen.recording);
   const free = all.filter((one) => !watched.includes(one.name));
   return (
-    <div class="watch" role="group" aria-label={t.chart.watch}>
+    <div class="watch">
       <label>
         <span class="soft">{t.chart.watch}</span>
         <select

@@ -20,8 +20,8 @@ export function ChartTable({ seen }: { seen: Seen }): JSX.Element | null {
   if (lines.length === 0) return null;
   return (
     <div class="table-band">
-      <h3>{t.chart.title}</h3>
-      <div class="scroll" role="region" aria-label={t.chart.title} tabIndex={0}>
+      <h3>{t.tables.chart}</h3>
+      <div class="scroll" role="region" aria-label={t.tables.chart} tabIndex={0}>
         <table class="cells">
           <caption>
             {t.chart.thread(curve.thread)}, {t.tables.changes(steps.length, MOST_ROWS)}
