@@ -137,7 +137,7 @@ def help_(page: Any) -> None:
 def watch(page: Any) -> None:
     """Watch variables and a formula beside m and d."""
     page.keyboard.press("3")
-    steps(page, 40, "Shift+ArrowRight")
+    steps(page, 3, "Shift+ArrowRight")
     for name in ("v", "m_new"):
         page.locator(".watch select").select_option(name)
     page.locator(".watch input").fill("m_lane + logf(d_lane)")
@@ -180,7 +180,13 @@ STATES: dict[str, tuple[int, int, str, float, Callable[[Any], None]]] = {
 
 
 #: Pictures of the documentation, by the states that they show.
-DOCS = {"page": "light", "page-dark": "dark", "page-race": "fault", "page-lesson": "lesson"}
+DOCS = {
+    "page": "light",
+    "page-dark": "dark",
+    "page-race": "fault",
+    "page-lesson": "lesson",
+    "page-watch": "watch",
+}
 
 
 def shoot(page: Any, folder: Path, name: str, regions: bool) -> None:

@@ -103,7 +103,7 @@ export const t = {
   bands: {
     hbm: { name: "HBM", about: "global memory, 128 bytes a line" },
     sram: { name: "SRAM", about: "shared memory, 32 banks" },
-    register: { name: "Registers", about: "32 lanes a warp" },
+    register: { name: "Registers", about: "" },
   },
   machine: {
     title: "The machine",

@@ -49,9 +49,9 @@ export type Line = Omit<Plot, "scale">;
 const ROOM: Record<Kind, readonly [number, number]> = {
   m: [1.5, 5.2],
   d: [1.2, 3.6],
-  register: [1.5, 2.4],
-  shared: [1.5, 2.4],
-  formula: [1.5, 2.4],
+  register: [1.9, 2.4],
+  shared: [1.9, 2.4],
+  formula: [1.9, 2.4],
 };
 const AXIS = 1.4;
 

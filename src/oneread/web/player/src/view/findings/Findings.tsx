@@ -1,5 +1,6 @@
 // What is wrong with the kernel in focus: in plain words, with its proof and its repair.
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { Catalogue } from "../../engine";
 import { type Fault, faultText } from "../../model";
 import { t } from "../../strings";
@@ -103,15 +104,31 @@ function nextOf(schedules: readonly string[], now: string): string {
   return plain(schedules[(at + 1) % Math.max(1, schedules.length)] ?? now);
 }
 
+/** Scroll the list, never the page, so that a finding is seen. */
+function reveal(row: HTMLElement): void {
+  const box = row.closest(".findings");
+  if (!box || box.scrollHeight <= box.clientHeight) return;
+  const head = box.firstElementChild?.clientHeight ?? 0;
+  const { top, bottom } = row.getBoundingClientRect();
+  const edges = box.getBoundingClientRect();
+  const above = top - edges.top - head;
+  const below = bottom - edges.bottom;
+  if (above < 0 || below > 0) box.scrollTop += above < 0 ? above : Math.min(below, above);
+}
+
 function Item({ fault, slot }: { fault: Fault; slot: number }): JSX.Element {
   const session = useSession();
   const messages = useStore(session.store, (state) => state.catalogue?.messages ?? NO_MESSAGES);
   const shown = useStore(session.store, (state) => state.shown?.fault === fault);
   const stale = useStore(session.store, (state) => state.stale);
+  const row = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (shown && row.current) reveal(row.current);
+  }, [shown]);
   const recorded = session.state.seen[slot]?.recording.blocks.includes(fault.block) ?? false;
   const lines = [...new Set([fault.with_line, fault.line])].filter((one) => one !== null);
   return (
-    <li class={`fault ${fault.severity}${shown ? " shown" : ""}`}>
+    <li class={`fault ${fault.severity}${shown ? " shown" : ""}`} ref={row}>
       <p class="fault-title">
         <Icon name={ICONS[fault.severity]} />
         <b>{messages[fault.id]?.title ?? fault.id}</b>
