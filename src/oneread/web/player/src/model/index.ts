@@ -28,6 +28,7 @@ export { type Words, english } from "./words";
 
 export { mainBuffer, mainPasses, passes } from "./passes";
 export { passLists } from "./passlists";
+export { type Extent, extentOf } from "./extents";
 export { series } from "./series";
 export { lesson } from "./lesson";
 export { type Thread, type Variable, isWatchable, variables, watched } from "./watched";

@@ -18,9 +18,6 @@ import {
 import type { Line } from "./chart/geometry";
 import { type Curve, curveOf } from "./curves";
 
-/** Lowest and highest finite value that something has in a run. */
-export type Extent = readonly [number, number];
-
 export class Seen {
   readonly player: Player;
   readonly ledger: Ledger;
@@ -29,7 +26,6 @@ export class Seen {
   readonly #watched = new Map<string, Line>();
   readonly #lessons = new Map<number, readonly LessonStep[]>();
   readonly #lists = new Map<number, readonly PassList[]>();
-  readonly #extents = new Map<string, Extent>();
   readonly #ends = new Map<number, readonly [number, number]>();
 
   constructor(readonly recording: Recording) {
@@ -84,6 +80,11 @@ export class Seen {
     return kept(this.#curves, `${block} ${lane}`, () => curveOf(this.recording, block, lane));
   }
 
+  /** The lane whose values are told: the one that was picked, else that of the chart. */
+  laneOf(picked: number | null): number {
+    return picked ?? this.curve(this.block).thread.lane;
+  }
+
   /** What a variable or a formula is in a thread. */
   watched(text: string, thread: Thread): Line {
     const { block, warp, lane } = thread;
@@ -99,24 +100,6 @@ export class Seen {
     return kept(this.#ends, block, () => {
       const blocks = this.recording.run.recording?.steps.block ?? [];
       return [Math.max(0, blocks.indexOf(block)), Math.max(0, blocks.lastIndexOf(block))] as const;
-    });
-  }
-
-  /** How far the values of a buffer reach in this run: of what it holds at the start and the end,
-   * and at moments between. */
-  extent(name: string, read: (step: number) => Iterable<number>): Extent {
-    return kept(this.#extents, name, () => {
-      const { length } = this.recording;
-      let [low, high] = [Infinity, -Infinity];
-      for (let part = 0; part <= 24; part++) {
-        const step = Math.round(((length - 1) * part) / 24);
-        for (const value of read(step)) {
-          if (!Number.isFinite(value)) continue;
-          if (value < low) low = value;
-          if (value > high) high = value;
-        }
-      }
-      return low > high ? ([0, 1] as const) : ([low, high] as const);
     });
   }
 }

@@ -164,7 +164,7 @@ class CodePanel {
       this.#editor.remarks(remarksOf(state.refused, state.focus));
     }
     if (this.#changed("place", `${state.moves} ${state.lane}`) || renewed) {
-      this.#editor.running(seen && current ? runningOf(seen, state.lane ?? 0, slot.text) : null);
+      this.#editor.running(seen && current ? runningOf(seen, seen.laneOf(state.lane), slot.text) : null);
     }
     this.#pair(renewed);
   }

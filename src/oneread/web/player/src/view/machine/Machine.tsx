@@ -150,7 +150,7 @@ class Machines {
       const plan = this.#plans.get(slot);
       if (!plan) continue;
       this.#stages.get(slot)?.draw(one, plan, {
-        lane: state.lane ?? 0,
+        lane: one.laneOf(state.lane),
         shown: state.shown?.slot === slot ? state.shown : null,
         gutter: this.#gutter,
         moving: state.near && state.speed < 4 && !still(),

@@ -1,8 +1,8 @@
 // The canvases of one kernel: three on top of each other, so that cells stay while ribbons move.
-import { type Recording, type Request, exchange, requests } from "../../model";
+import { type Extent, type Recording, type Request, exchange, extentOf, requests } from "../../model";
 import { t } from "../../strings";
 import { type Palette, palette } from "../colours";
-import type { Extent, Seen } from "../seen";
+import type { Seen } from "../seen";
 import type { Shown } from "../state";
 import { CellPainter } from "./cells";
 import { paintMarks } from "./marks";
@@ -132,7 +132,8 @@ export class Stage {
       CanvasRenderingContext2D,
       CanvasRenderingContext2D,
     ];
-    const extents = (plot: Plot): Extent => extentOf(seen, plot);
+    const extents = ({ buffer, variable }: Plot): Extent =>
+      extentOf(recording, buffer?.space ?? "register", buffer?.name ?? variable);
     if (this.#cells.paint(cells, plan, colours, state, block, extents)) {
       paintNames(cells, plan, colours, view.gutter);
     }
@@ -200,30 +201,6 @@ export class Stage {
 function shapeOf({ run }: Recording, block: number): string {
   const blocks = run.launch.grid.reduce((all, extent) => all * extent, 1);
   return t.machine.threads(block, blocks, run.launch.block);
-}
-
-/** How far the values of a plot reach, which its colours span. */
-function extentOf(seen: Seen, plot: Plot): Extent {
-  const { recording } = seen;
-  const { buffer, variable } = plot;
-  if (buffer) {
-    return seen.extent(`${buffer.space} ${buffer.name}`, (step) => {
-      const count = Math.min(buffer.cells, 4096);
-      const cells = recording.state(step).cells(buffer, 0, count, { block: seen.block });
-      return cells.values.filter((_, cell) => cells.set[cell]);
-    });
-  }
-  return seen.extent(`register ${variable}`, (step) =>
-    [...plotWarps(seen)].flatMap((warp) => {
-      const found = recording.state(step).register({ block: seen.block, warp }, variable);
-      if (!found) return [];
-      return found.values.map(Number).filter((_, lane) => (found.set >>> lane) & 1);
-    }),
-  );
-}
-
-function plotWarps(seen: Seen): number[] {
-  return Array.from({ length: Math.min(4, seen.recording.warps) }, (_, warp) => warp);
 }
 
 export function measure(names: readonly string[], colours: Palette, most: number): number {
