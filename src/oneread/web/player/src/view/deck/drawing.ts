@@ -15,7 +15,8 @@ import {
   stepAt,
   zoomed,
 } from "./axis";
-import { type Track, heightOf, paintStrip, paintTracks, stripOf } from "./paint";
+import type { Scene, Track } from "./brush";
+import { heightOf, paintStrip, paintTracks, stripOf } from "./paint";
 
 /** Within so many pixels an edge of the window in the strip is taken hold of. */
 const GRIP = 7;
@@ -112,16 +113,19 @@ export class Drawing {
       track.style.left = `${this.#left}px`;
       track.style.right = `${this.#right}px`;
     }
-    const size = { width, left: this.#left, right: this.#right };
-    paintStrip(strip, tracks, this.#axis, size, colours);
+    paintStrip(this.#scene(strip, tracks, width));
   }
 
   #paint(tracks: readonly Track[], width: number, span: Span): void {
-    const colours = palette();
-    const height = Math.max(1, tracks.length) * heightOf(tracks) * colours.rem;
+    const height = Math.max(1, tracks.length) * heightOf(tracks) * palette().rem;
+    paintTracks(this.#scene(this.#fit(this.#tracks, width, height), tracks, width), span);
+  }
+
+  #scene(
+    context: CanvasRenderingContext2D, tracks: readonly Track[], width: number,
+  ): Scene {
     const size = { width, left: this.#left, right: this.#right };
-    const context = this.#fit(this.#tracks, width, height);
-    paintTracks(context, tracks, this.#axis, span, size, colours);
+    return { context, tracks, axis: this.#axis, size, palette: palette() };
   }
 
   #fit(host: HTMLElement, width: number, height: number): CanvasRenderingContext2D {
