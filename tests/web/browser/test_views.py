@@ -134,3 +134,30 @@ def test_code_and_findings_stay_beside_what_is_scrolled(page: Any) -> None:
     for selector in ("#editor", "#findings .actions", ".deck"):
         box = page.locator(selector).bounding_box()
         assert 0 <= box["y"] < 900
+
+
+def test_link_opens_the_lesson_that_was_read(page: Any, tab: Any) -> None:
+    page.get_by_role("tab", name="Lesson").click()
+    page.wait_for_timeout(1200)
+    link = page.evaluate("location.href")
+    page.goto("about:blank")
+    tab.open(link)
+    page.locator(".lesson .step").first.wait_for()
+
+
+def test_tour_is_offered_until_it_was_taken(page: Any, tab: Any) -> None:
+    tour = page.get_by_role("button", name="Take the tour")
+    assert tour.inner_text().strip() == "Take the tour"
+    tour.click()
+    page.get_by_role("button", name="Leave the tour").click()
+    assert tour.inner_text().strip() == ""
+    page.reload()
+    page.wait_for_selector('.page[data-ready="true"]')
+    assert tour.inner_text().strip() == ""
+
+
+def test_worst_fault_is_the_first_that_is_shown(page: Any) -> None:
+    page.keyboard.press("f")
+    shown = page.locator("#findings .fault.shown")
+    shown.wait_for()
+    assert "race between warps" in shown.inner_text()

@@ -1,6 +1,7 @@
 // Where the playheads are. One kernel leads; the others stand where they have moved as many bytes
 // of global memory, so that all are seen after the same work, not after the same share of steps.
 import { type Fault, type Finding, type Recording, type Unit, level } from "../model";
+import { WHOLE, axisOf, shareAt, zoomed } from "./deck/axis";
 import type { Seen } from "./seen";
 import type { PageState } from "./state";
 import { SPEEDS } from "./state";
@@ -171,6 +172,16 @@ export class Playback {
     const place = SPEEDS.indexOf(this.store.state.speed as (typeof SPEEDS)[number]) + by;
     const speed = SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, place))];
     if (speed !== undefined) this.store.set({ speed });
+  }
+
+  /** Show more or less of the run in the timeline, around the playhead; all of it for null. */
+  zoom(by: number | null): void {
+    const axis = axisOf(this.#all());
+    const { span } = this.store.state;
+    const share = shareAt(axis, this.#all());
+    this.store.set({
+      span: by === null ? WHOLE : zoomed(span, by, share, axis.least / axis.end),
+    });
   }
 
   readonly #tick = (now: number): void => {

@@ -3,7 +3,6 @@ import { type Engine, Refusal, type Request } from "../engine";
 import { type Fault, type Trace, decode, isWatchable } from "../model";
 import { t } from "../strings";
 import { watchColours } from "./colours";
-import { WHOLE, axisOf, shareAt, zoomed } from "./deck/axis";
 import { keep, kept } from "./kept";
 import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
@@ -48,7 +47,8 @@ export class Session {
   /** What has to hold before anything is drawn. */
   prepare(): void {
     const theme = readTheme();
-    this.store.set({ theme, shortcuts: kept("shortcuts") !== "off" });
+    const toured = kept("tour") !== null;
+    this.store.set({ theme, toured, shortcuts: kept("shortcuts") !== "off" });
     applyTheme(theme);
     watchColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -60,7 +60,10 @@ export class Session {
   /** Load what the address, the document or the first view asks for, and run it. */
   async start(): Promise<void> {
     const linked = await this.#links.read();
-    if (linked) this.store.set({ watched: linked.watched, lane: linked.lane });
+    if (linked) {
+      const { watched, lane, side, tables } = linked;
+      this.store.set({ watched, lane, side, tables });
+    }
     if (this.engine.live) {
       await this.#startLive(linked);
     } else {
@@ -236,16 +239,6 @@ export class Session {
     this.say(t.deck.follows(player.follow?.warp));
   }
 
-  /** Show more or less of the run in the timeline, around the playhead; all of it for null. */
-  zoom(by: number | null): void {
-    const seen = this.state.seen.filter((one): one is Seen => one !== null);
-    const axis = axisOf(seen);
-    const { span } = this.state;
-    this.store.set({
-      span: by === null ? WHOLE : zoomed(span, by, shareAt(axis, seen), axis.least / axis.end),
-    });
-  }
-
   /** Read code or lesson: that with a kernel that can be explained, best one that corrects d. */
   openSide(side: Side): void {
     this.store.set({ side });
@@ -261,7 +254,8 @@ export class Session {
 
   tour(stop: number | null): void {
     this.playback.pause();
-    this.store.set({ tour: stop, side: "code" });
+    keep("tour", "seen");
+    this.store.set({ tour: stop, toured: true, side: "code" });
   }
 
   setTheme(theme: Theme): void {

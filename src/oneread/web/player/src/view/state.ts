@@ -105,6 +105,8 @@ export interface PageState {
   readonly probing: Probing | null;
   readonly dialog: "help" | null;
   readonly tour: number | null;
+  /** Whether this reader has taken the tour before; who has not is asked to. */
+  readonly toured: boolean;
   readonly tables: boolean;
   readonly more: boolean;
   readonly shortcuts: boolean;
@@ -164,6 +166,7 @@ export function initialState(): PageState {
     probing: null,
     dialog: null,
     tour: null,
+    toured: false,
     tables: false,
     more: false,
     shortcuts: true,

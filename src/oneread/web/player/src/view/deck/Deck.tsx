@@ -155,7 +155,7 @@ function Zoom(): JSX.Element {
       aria-keyshortcuts={key}
       title={`${label} (${key})`}
       disabled={off}
-      onClick={() => session.zoom(by)}
+      onClick={() => session.playback.zoom(by)}
     >
       <Icon name={icon} />
     </button>
