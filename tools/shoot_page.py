@@ -135,6 +135,29 @@ def help_(page: Any) -> None:
     page.wait_for_timeout(300)
 
 
+def watch(page: Any) -> None:
+    """Watch variables and a formula beside m and d."""
+    page.keyboard.press("3")
+    steps(page, 3, "Shift+ArrowRight")
+    for name in ("v", "m_new"):
+        page.locator(".watch select").select_option(name)
+    page.locator(".watch input").fill("m_lane + logf(d_lane)")
+    page.locator(".watch input").press("Enter")
+    page.locator(".watch input").blur()
+    page.locator("#chart").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+
+
+def zoom(page: Any) -> None:
+    """Look at a part of the run in the timeline."""
+    steps(page, 30, "Shift+ArrowRight")
+    page.keyboard.press("c")
+    page.wait_for_timeout(400)
+    for _ in range(3):
+        page.keyboard.press("+")
+    page.wait_for_timeout(300)
+
+
 #: Name: width, height, colours, scale, what is done first.
 STATES: dict[str, tuple[int, int, str, float, Callable[[Any], None]]] = {
     "light": (1440, 900, "light", 1.5, first),
@@ -144,6 +167,8 @@ STATES: dict[str, tuple[int, int, str, float, Callable[[Any], None]]] = {
     "proposal": (1440, 900, "dark", 1.5, proposal),
     "error": (1440, 900, "light", 1.5, error),
     "lesson": (1440, 900, "light", 1.5, lesson),
+    "watch": (1440, 900, "light", 1.5, watch),
+    "zoom": (1440, 900, "dark", 1.5, zoom),
     "tables": (1440, 900, "light", 1, tables),
     "tour": (1440, 900, "light", 1.5, tour),
     "help": (1440, 900, "dark", 1.5, help_),
@@ -156,7 +181,13 @@ STATES: dict[str, tuple[int, int, str, float, Callable[[Any], None]]] = {
 
 
 #: Pictures of the documentation, by the states that they show.
-DOCS = {"page": "light", "page-dark": "dark", "page-race": "fault", "page-lesson": "lesson"}
+DOCS = {
+    "page": "light",
+    "page-dark": "dark",
+    "page-race": "fault",
+    "page-lesson": "lesson",
+    "page-watch": "watch",
+}
 
 
 def shoot(page: Any, folder: Path, name: str, regions: bool) -> None:

@@ -143,7 +143,8 @@ def test_block_of_rows_of_threads_is_asked_for(tmp_path: Path) -> None:
         "    y[row * vocab + threadIdx.x] = x[row * vocab + threadIdx.x];\n}\n"
     )
     assert '--block 32,4 --grid "(rows + 3) / 4"' in error(str(file))
-    trace(str(file), "--block", "32,4", "--grid", "(rows + 3) / 4", "--vocab", "32")
+    shown = trace(str(file), "--block", "32,4", "--grid", "(rows + 3) / 4", "--vocab", "32")
+    assert "of 32 x 4 threads" in shown
 
 
 def test_repair_that_is_a_line_of_its_own_is_shown_in_one() -> None:

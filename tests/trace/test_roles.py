@@ -47,6 +47,18 @@ def test_minimum_that_is_kept_in_a_branch_is_no_maximum() -> None:
     assert outcome.watch == []
 
 
+def test_choice_by_an_index_is_no_maximum() -> None:
+    outcome = traced("float sum = x[threadIdx.x];\nsum = threadIdx.x < 2 ? sum : 0.0f;\n"
+                     "const float v = threadIdx.x < vocab ? x[0] : -INFINITY;\n"
+                     "y[0] = sum - v;")  # fmt: skip
+    assert outcome.watch == []
+
+
+def test_larger_of_two_elements_is_a_maximum() -> None:
+    outcome = traced("float m = x[0] > x[1] ? x[0] : x[1];\ny[0] = m;")
+    assert [(one.label, one.name) for one in outcome.watch] == [("m", "m")]
+
+
 PAIR = "struct MD { float m, d; };\n"
 LARGER = (
     PAIR

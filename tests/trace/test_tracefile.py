@@ -211,6 +211,16 @@ def test_step_numbers_are_those_of_faults_and_passes() -> None:
     assert part["counts"] == whole["counts"]
 
 
+def test_access_that_a_condition_leaves_lanes_out_of_names_the_others() -> None:
+    launched = of_text("y[threadIdx.x] = threadIdx.x % 2 ? x[threadIdx.x] : 0.0f;\n"
+                       "if (threadIdx.x < 5) y[threadIdx.x] = x[threadIdx.x];")  # fmt: skip
+    recording = written([launched])["runs"][0]["recording"]
+    ((event, lanes),) = zip(*recording["partial"].values(), strict=True)
+    assert lanes == 0xAAAAAAAA
+    assert recording["operations"][recording["events"]["operation"][event]] == "load"
+    assert recording["events"]["count"][event] == 16
+
+
 # ---- limits
 
 

@@ -70,6 +70,10 @@ class Recording:
     """The same for what was there before."""
     pool: array[int] = field(default_factory=lambda: array("b"))
     """How `value` and `old` lie in `pools`: a constant of `oneread.trace.pools`."""
+    partial: array[int] = field(default_factory=lambda: array("i"))
+    """Accesses in which fewer lanes took part than in their step: as in ``c ? x[i] : 0``."""
+    lanes: array[int] = field(default_factory=lambda: array("I"))
+    """Lanes of each of `partial`."""
     names: list[str] = field(default_factory=list)
     spaces: list[str] = field(default_factory=list)
     """Where each of `names` lives: ``global``, ``shared``, ``local``, ``register`` or ``""``."""
@@ -103,6 +107,8 @@ class Recorder:
         self.recording = Recording()
         self._blocks, self._limits = blocks, limits
         self._names: dict[tuple[str, str], int] = {}
+        self._accesses: list[tuple[int, int]] = []
+        """Events of the step that goes on, with their lanes."""
 
     def step(self, warp: Warp, number: int, line: int, column: int) -> None:
         """End a step."""
@@ -115,6 +121,11 @@ class Recorder:
         out.line.append(line)
         out.column.append(column)
         out.mask.append(warp.mask)
+        for event, lanes in self._accesses:
+            if lanes != warp.mask:
+                out.partial.append(event)
+                out.lanes.append(lanes)
+        self._accesses.clear()
         out.end.append(len(out.operation))
         if out.events > self._limits.recorded:
             most = plural(self._limits.recorded, "event")
@@ -135,6 +146,7 @@ class Recorder:
         even = type(cells) is range
         if buffer.space == "local" and buffer.name not in self.recording.locals:
             self.recording.locals[buffer.name] = memory(buffer)
+        self._accesses.append((self.recording.events, access.bits))
         self._event(
             OPERATIONS.index(access.kind),
             (buffer.name, buffer.space),

@@ -264,7 +264,11 @@ def _is_maximum(value: Any) -> bool:
         return value.builtin.name in _MAXIMA and _floating(value)
     if isinstance(value, Conditional) and isinstance(value.condition, Binary):
         condition = value.condition
-        return condition.operator in {"<", ">", "<=", ">="} and _floating(value)
+        sides = {variable(_bare(condition.left)), variable(_bare(condition.right))}
+        chosen = {variable(_bare(value.then)), variable(_bare(value.otherwise))}
+        # One of what is compared is taken: a guard compares indices.
+        taken = bool((sides & chosen) - {None})
+        return condition.operator in {"<", ">", "<=", ">="} and _floating(value) and taken
     return False
 
 

@@ -290,6 +290,7 @@ def _recording(recording: Recording, types: dict[str, str]) -> Trace:
         ],
         "steps": {name: list(getattr(recording, name)) for name in steps},
         "events": {name: list(getattr(recording, name)) for name in events},
+        "partial": {"event": list(recording.partial), "lanes": list(recording.lanes)},
     }
 
 

@@ -169,7 +169,7 @@ def test_motion_runs_in_where_it_is_wanted(opened: Any) -> None:
     page.keyboard.press("ArrowRight")
     frames = page.evaluate(
         """async () => {
-            const canvas = document.querySelector('canvas.under');
+            const canvas = document.querySelector('.column.focus canvas.under');
             const seen = new Set();
             for (let frame = 0; frame < 20; frame++) {
                 await new Promise(requestAnimationFrame);

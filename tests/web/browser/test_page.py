@@ -83,6 +83,23 @@ def test_edit_is_run_when_the_keyboard_rests(page: Any, tab: Any) -> None:
     assert page.locator(".refusal").count() == 0
 
 
+def test_verdict_of_the_run_before_is_not_told_beside_an_error(page: Any, tab: Any) -> None:
+    tab.type_over(
+        "__global__ void k(const float* x, float* y, int vocab) {\n    y[0] = expff(x[0]);\n}\n"
+    )
+    page.keyboard.press("Control+Enter")
+    page.locator(".refusal").wait_for()
+    assert "does not run" in page.locator(".column.focus .heading").inner_text()
+    assert page.locator(".heading .tag:has-text('2 errors')").count() == 0
+    findings = page.locator("#findings")
+    assert "earlier run" in findings.inner_text()
+    assert findings.get_by_role("button", name="Apply fix").is_disabled()
+    page.get_by_role("button", name="Undo changes").click()
+    tab.ran()
+    assert "earlier run" not in findings.inner_text()
+    assert "2 errors" in page.locator(".column.focus .heading").inner_text()
+
+
 def test_error_stands_at_its_line(page: Any, tab: Any) -> None:
     tab.type_over(
         "__global__ void k(const float* x, float* y, int vocab) {\n    y[0] = expff(x[0]);\n}\n"
@@ -214,6 +231,27 @@ def test_other_launches_show_other_faults(page: Any, tab: Any) -> None:
         "() => / in \\d+ launch/.test(document.querySelector('.probe h3')?.innerText)"
     )
     assert "oneread trace" in page.locator(".probe .command").first.inner_text()
+    said = page.locator(".probe h3").inner_text()
+    texts = page.locator(".probe .fault-text").all_inner_texts()
+    assert said.startswith(f"{len(texts)} distinct fault")
+    assert len(set(texts)) == len(texts)  # however many launches show each
+
+
+def test_launch_of_a_probe_is_taken_with_a_click(page: Any, tab: Any) -> None:
+    page.get_by_label("Kernels on the page").select_option("zoo_stray_tail")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
+    tab.ran()
+    page.get_by_role("button", name="Try other launches").click()
+    page.wait_for_function(
+        "() => / in \\d+ launch/.test(document.querySelector('.probe h3')?.innerText)"
+    )
+    found = page.locator(".probe .fault").first
+    columns = re.search(r"--vocab (\d+)", found.locator(".command").inner_text())
+    found.get_by_role("button", name="Launch it like this").click()
+    page.wait_for_timeout(400)
+    tab.ran()
+    assert columns is not None
+    assert page.get_by_label("Columns").input_value() == columns[1]
 
 
 def test_numbers_of_the_ledger_open_their_lines(page: Any) -> None:

@@ -21,7 +21,7 @@ const steps: Record<LessonId, Told> = {
     title: "d, against the maximum so far",
     text: (v) =>
       v["terms"] === undefined
-        ? "After j elements, m is their maximum and d the sum of their exponentials against that m. This kernel keeps no such d."
+        ? "After j elements, m is their maximum and d the sum of their exponentials against that m. No d of this kernel is that sum."
         : `After ${n(v["terms"])} elements, m is ${n(v["maximum"])} and d by definition is ${n(v["sum"])}.${v["kernel_sum"] === undefined ? "" : ` The kernel has ${n(v["kernel_sum"])}.`}`,
   },
   split: {

@@ -293,6 +293,16 @@ export interface Recording {
     /** In which pool value and old are. */
     pool: Pool[];
   };
+  /**
+   * Accesses in which fewer lanes took part than in their step: a condition within the statement
+   * left the others out.
+   */
+  partial: {
+    /** Which event. */
+    event: number[];
+    /** Mask of its lanes. */
+    lanes: number[];
+  };
 }
 
 /**

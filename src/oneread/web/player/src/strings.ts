@@ -1,4 +1,5 @@
 // Every word of the page that is not of a run: another language is another object of this shape.
+import { guideText } from "./guide-text";
 import { ledgerText } from "./ledger-text";
 import { lessonText } from "./lesson-text";
 import type { Request, RequestKind, Unit } from "./model";
@@ -57,7 +58,6 @@ export const t = {
       input: "Input",
       numbers: "Numbers of your own",
       schedule: "Order of warps",
-      watch: "Also watch",
       arguments: "Arguments",
     },
     chips: {
@@ -92,6 +92,7 @@ export const t = {
     },
     legend: { global: "global bytes", shared: "shared" },
   },
+  stale: "earlier run",
   refused: (kind: string, message: string) =>
     ({
       offline: "The server does not answer. Start it again with: oneread web",
@@ -103,7 +104,7 @@ export const t = {
   bands: {
     hbm: { name: "HBM", about: "global memory, 128 bytes a line" },
     sram: { name: "SRAM", about: "shared memory, 32 banks" },
-    register: { name: "Registers", about: "32 lanes of each warp" },
+    register: { name: "Registers", about: "" },
   },
   machine: {
     title: "The machine",
@@ -117,8 +118,13 @@ export const t = {
     reduced: (blocks: number) => `first ${some(blocks, "block")}`,
     reducedText: "Events of all blocks would be too large. Counts and findings are of all of them.",
     right: "no fault",
+    refused: "does not run",
     faults: (severity: string, faults: number) => some(faults, severity),
     severity: { error: "has errors", warning: "has warnings" },
+    threads: (block: number, blocks: number, threads: readonly number[]) => {
+      const shape = threads.slice(0, threads.findLastIndex((one) => one > 1) + 1).join(" × ");
+      return `block ${block} of ${count(blocks)}, ${shape || 1} threads`;
+    },
     row: (row: number) => `row ${row}`,
     from: (column: number) => `from ${column}`,
     warp: (warp: number, line: number | undefined, waits: boolean, here: boolean) => {
@@ -157,6 +163,12 @@ export const t = {
     none: "This kernel keeps no running maximum.",
     noBeads: "m is found before d is summed, so nothing has to be corrected: a pass for each.",
     newTerms: "new terms",
+    watch: "Also watch",
+    variable: "a variable",
+    formula: "A formula over variables, watched on Enter",
+    absent: "not in this kernel",
+    unwatch: (text: string) => `Stop watching ${text}`,
+    noFormula: (text: string) => `${text} is no formula over this kernel's variables.`,
     bead: (factor: string) => `× ${factor}: go to this correction`,
     beforeBeads: (beads: number) =>
       `${some(beads, "correction")} to come: whenever m rises, what was summed is multiplied once.`,
@@ -164,7 +176,10 @@ export const t = {
   ledger: ledgerText,
   findings: {
     title: "Findings",
-    clean: (schedule: string) => `Nothing wrong in this launch, warps ${schedule}.`,
+    clean: (schedule: string, judged: boolean) =>
+      judged
+        ? `Nothing wrong in this launch, warps ${schedule}.`
+        : `No fault in this launch, warps ${schedule}. What the result should be is not known here, so its values were not judged.`,
     none: "This run shows no fault.",
     notes: (notes: number) => some(notes, "note"),
     lines: (lines: readonly number[]) =>
@@ -178,7 +193,10 @@ export const t = {
     probed: (launches: number, found: number) =>
       found === 0
         ? `${some(launches, "launch", "launches")}, no other fault`
-        : `${some(found, "fault")} in ${some(launches, "launch", "launches")}`,
+        : `${some(found, "distinct fault")} in ${some(launches, "launch", "launches")}`,
+    hidden: "not in this launch",
+    launch: "Launch it like this",
+    stale: "The text as it stands was not run: these are the findings of the run before.",
     proposal: "A fix that was run and checked",
     hunk: (line: string) => `line ${/\+(\d+)/.exec(line)?.[1] ?? ""}`,
     mends: (names: string) => `Gone with it: ${names}.`,
@@ -200,10 +218,17 @@ export const t = {
     unit: "Step by",
     speed: "Speed",
     before: "Before the first step.",
+    goTo: "Go to step",
     position: ({ at, recording, step }: Placed) =>
       step
         ? `step ${count(at + 1)} of ${count(recording.length)} · block ${step.block} · warp ${step.warp} · line ${step.line}`
         : `${count(recording.length)} steps`,
+    overview: "The whole run: drag over a part to look at it, twice click for all of it",
+    zoom: "Zoom of the timeline",
+    zoomIn: "Zoom in",
+    zoomOut: "Zoom out",
+    zoomAll: "Whole timeline",
+    tileOf: (tile: number) => `tile ${tile + 1}`,
     passOf: (pass: number) => `pass ${pass}`,
     follows: (warp: number | undefined) =>
       warp === undefined ? "Steps of all warps." : `Steps of warp ${warp} alone.`,
@@ -222,6 +247,12 @@ export const t = {
     of: (name: string) => `${name}, at the playhead`,
     cells: (first: number, shown: number, all: number) =>
       shown === all ? some(all, "cell") : `cells ${first} to ${first + shown - 1} of ${count(all)}`,
+    chart: "Values of m and d",
+    step: "step",
+    changes: (changes: number, most: number) =>
+      changes > most
+        ? `the last ${most} of ${count(changes)} changes up to the playhead`
+        : `${some(changes, "change")} up to the playhead`,
     index: "from",
     lane: "lane",
     warp: (warp: number, block: number) => `Variables of warp ${warp} in block ${block}`,
@@ -231,67 +262,7 @@ export const t = {
     >,
   },
   lesson: lessonText,
-  tour: {
-    count: (at: number, all: number) => `Tour, ${at} of ${all}`,
-    back: "Back",
-    next: "Next",
-    end: "Done",
-    leave: "Leave the tour",
-    stops: {
-      load: {
-        title: "One request of one warp",
-        text: "Three kernels, one row each. At the top lies x in HBM. 32 lanes read 128 bytes that lie side by side: the ribbon falls straight down, and the bar under each element says that it was read once.",
-      },
-      passes: {
-        title: "The same bytes, not the same place",
-        text: "All kernels have moved as many bytes now. The two online ones are done. The safe one has read x twice, for m and for d, and has its third pass still before it.",
-      },
-      correction: {
-        title: "One multiplication repairs the sum",
-        text: "m has just risen. What d holds was summed against the old m. The bead is the factor that makes it right, without reading anything again.",
-      },
-      fault: {
-        title: "A race, and its proof",
-        text: "Every lane reads the maximum in one shared cell while another warp already stores its first exponential there. Both lines are marked. Try another order of warps, or take the fix.",
-      },
-      yours: {
-        title: "Now it is yours",
-        text: "Change the code: it is run when you pause, on this machine, without a GPU. A click on a line number goes to its next execution, a click on a barrier takes it out.",
-      },
-    },
-  },
-  help: {
-    title: "Keys",
-    close: "Close",
-    shortcuts: "Shortcuts",
-    readTitle: "How to read the machine",
-    read: [
-      "A cell is as dark as its value is large, within the range of its buffer. A hatched cell was never set.",
-      "A bar under an element is one pass: it fills when the element is read.",
-      "An outline is a read, a double outline a write, red with a pattern a fault.",
-      "A ribbon is one request of a warp. A load moves down, a store moves up.",
-      "An arc in SRAM is a step of a reduction, an arc over registers a shuffle.",
-      "Kernels side by side stand where they have moved equal bytes of HBM.",
-    ],
-  },
-  keys: {
-    play: "play and pause",
-    step: "step back and forward",
-    tile: "by a tile",
-    pass: "by a pass",
-    ends: "to the first access, to the end",
-    warp: "steps of one warp, of all",
-    speed: "slower, faster",
-    line: "next execution of the cursor's line",
-    finding: "next finding",
-    compare: "one kernel, or beside others",
-    focus: "choose a kernel",
-    editor: "into the editor",
-    tables: "tables",
-    run: "run",
-    leave: "out of the editor",
-    help: "this list",
-  },
+  ...guideText,
   said: {
     copied: "The link is in the clipboard.",
     inAddress: "The link is in the address bar.",

@@ -37,16 +37,19 @@ export interface Columns {
   readonly pool: Uint8Array;
   /** The step that owns each event. */
   readonly step: Int32Array;
+  /** Lanes of accesses in which fewer took part than in their step. */
+  readonly partial: ReadonlyMap<number, number>;
 }
 
-const NOTHING: Pick<Recorded, "operations" | "steps" | "events"> = {
+const NOTHING: Pick<Recorded, "operations" | "steps" | "events" | "partial"> = {
   operations: [],
   steps: { step: [], block: [], warp: [], line: [], column: [], mask: [], end: [] },
   events: { operation: [], name: [], at: [], stride: [], count: [], value: [], old: [], pool: [] },
+  partial: { event: [], lanes: [] },
 };
 
 export function columnsOf(recorded: Recorded | null): Columns {
-  const { operations, steps, events } = recorded ?? NOTHING;
+  const { operations, steps, events, partial } = recorded ?? NOTHING;
   const end = Int32Array.from(steps.end);
   // What a warp did after its last step belongs to no step: no step shows it.
   const owned = end.at(-1) ?? 0;
@@ -74,5 +77,6 @@ export function columnsOf(recorded: Recorded | null): Columns {
     old: Float64Array.from(events.old),
     pool: Uint8Array.from(events.pool),
     step,
+    partial: new Map(partial.event.map((event, place) => [event, partial.lanes[place]!])),
   };
 }

@@ -28,8 +28,10 @@ export { type Words, english } from "./words";
 
 export { mainBuffer, mainPasses, passes } from "./passes";
 export { passLists } from "./passlists";
+export { type Extent, extentOf } from "./extents";
 export { series } from "./series";
 export { lesson } from "./lesson";
+export { type Thread, type Variable, isWatchable, variables, watched } from "./watched";
 
 export { bytesOf, compare, ledger } from "./ledger";
 export { level, totalBytes } from "./level";

@@ -118,6 +118,12 @@ export class Recording {
     );
   }
 
+  /** Return the lanes that took part in an event. */
+  lanesOf(event: number): number {
+    const { partial, mask, step } = this.columns;
+    return partial.get(event) ?? mask[step[event]!]!;
+  }
+
   /** Return the first cell of an event. */
   firstCell(event: number): number {
     const { at, stride } = this.columns;
@@ -205,15 +211,15 @@ function bytesMoved(recording: Recording): Float64Array {
   let total = 0;
   for (let index = 0; index < recording.length; index++) {
     const [from, to] = recording.eventsOf(index);
-    for (let event = from; event < to; event++) total += globalBytes(recording, event, index);
+    for (let event = from; event < to; event++) total += globalBytes(recording, event);
     moved[index] = total;
   }
   return moved;
 }
 
-function globalBytes(recording: Recording, event: number, index: number): number {
+function globalBytes(recording: Recording, event: number): number {
   const operation = recording.operation(event);
   if (operation !== "load" && operation !== "store" && operation !== "atomic") return 0;
   if (recording.bufferOf(event).space !== "global") return 0;
-  return sharingOf(recording, event, recording.columns.mask[index]!).bytes;
+  return sharingOf(recording, event).bytes;
 }

@@ -27,10 +27,10 @@ export function requests(recording: Recording, step: number): Request[] {
 function requestOf(
   recording: Recording, step: number, event: number, kind: RequestKind,
 ): Request {
-  const { block, warp, line, lanes: mask, number } = recording.step(step);
+  const { block, warp, line, number } = recording.step(step);
   const buffer = recording.bufferOf(event);
   const cells = recording.cellsOf(event);
-  const sharing = sharingOf(recording, event, mask);
+  const sharing = sharingOf(recording, event);
   const sectors = buffer.space === "global" ? sectorsOf(buffer, cells) : [];
   const banks = buffer.space === "shared" ? banksOf(buffer, cells, sharing) : NO_BANKS;
   return {
@@ -74,7 +74,7 @@ function oldOf(
 }
 
 function laneOf(cells: readonly number[], { lanes, per, together }: Sharing): number[] | null {
-  if (lanes === null || together) return null;
+  if (together) return null;
   const numbers = lanesOf(lanes);
   return cells.map((_, item) => numbers[Math.floor(item / per)]!);
 }
@@ -104,10 +104,9 @@ const NO_BANKS: Banks = { wavefronts: 0, idealWavefronts: 0, conflicts: [] };
  * share it. Requests of 8 bytes a lane are served by halves of the warp, of 16 by quarters.
  */
 function banksOf(buffer: Buffer, cells: readonly number[], sharing: Sharing): Banks {
-  const { lanes, per, together, laneBytes, laneCount } = sharing;
+  const { per, together, laneBytes, laneCount } = sharing;
   const served = together ? 1 : laneCount;
-  // Which lanes took part matters for the halves and quarters only.
-  const numbers = lanes === null ? Array.from({ length: WARP }, (_, lane) => lane) : lanesOf(lanes);
+  const numbers = lanesOf(sharing.lanes);
   const phases = laneBytes >= 16 ? 4 : laneBytes >= 8 ? 2 : 1;
   const asked = new Map<number, Map<number, Set<number>>>();
   for (let place = 0; place < served; place++) {

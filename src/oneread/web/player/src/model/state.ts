@@ -102,7 +102,7 @@ export class Machine {
       const operation = recording.operation(event);
       if (operation !== kind && operation !== "atomic") continue;
       const step = columns.step[event]!;
-      const weight = weightOf(recording, event, columns.mask[step]!);
+      const weight = weightOf(recording, event);
       const at = { block: columns.block[step]!, warp: columns.warp[step]! };
       const copy = this.copy(buffer, at);
       const stride = columns.stride[event]!;
@@ -267,8 +267,8 @@ function accessesByBuffer(recording: Recording): number[][] {
 }
 
 /** Return how often an event counts for each of its cells: once a lane that touches it. */
-function weightOf(recording: Recording, event: number, mask: number): number {
-  const { together, laneCount } = sharingOf(recording, event, mask);
+function weightOf(recording: Recording, event: number): number {
+  const { together, laneCount } = sharingOf(recording, event);
   return together ? laneCount : 1;
 }
 

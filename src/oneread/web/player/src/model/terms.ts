@@ -72,11 +72,8 @@ function readBy(recording: Recording, at: Point): number[][] {
     for (const cell of cells) block.add(cell);
     if (one.warp !== at.warp) continue;
     for (const cell of cells) warp.add(cell);
-    const { lanes, per, together } = sharingOf(
-      recording, one.event, columns.mask[columns.step[one.event]!]!,
-    );
-    sure &&= lanes !== null && !together;
-    if (lanes === null || together) continue;
+    const { lanes, per, together } = sharingOf(recording, one.event);
+    sure &&= !together;
     const place = lanesOf(lanes).indexOf(at.lane);
     if (place >= 0) for (const cell of cells.slice(place * per, (place + 1) * per)) lane.add(cell);
   }

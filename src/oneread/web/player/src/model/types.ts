@@ -131,12 +131,8 @@ export interface Request extends WarpId {
   readonly old: readonly (Value | undefined)[];
   /** How many lanes take part. */
   readonly laneCount: number;
-  /**
-   * Which lanes. null where a condition within the statement left some out: the recording then
-   * has how many took part, and not which.
-   */
-  readonly lanes: number | null;
-  /** Lane of each of `cells`; null as for `lanes`, and where all lanes share the cells. */
+  readonly lanes: number;
+  /** Lane of each of `cells`; null where all lanes share them. */
   readonly laneOf: readonly number[] | null;
   /** Whether all lanes touch the same cells. */
   readonly together: boolean;

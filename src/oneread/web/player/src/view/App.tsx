@@ -22,6 +22,7 @@ const SIDES: readonly Side[] = ["code", "lesson"];
 export function App(): JSX.Element {
   const session = useSession();
   const kernels = useStore(session.store, (state) => state.slots.length);
+  const side = useStore(session.store, (state) => state.side);
   const ready = useStore(session.store, (state) => state.seen.some((one) => one !== null));
   return (
     <div class="page" data-kernels={kernels} data-ready={ready}>
@@ -31,7 +32,7 @@ export function App(): JSX.Element {
       <Bar />
       <Launch />
       <main class="main">
-        <div class="side">
+        <div class="side" data-side={side}>
           <SidePanel />
           <Findings />
         </div>
@@ -65,11 +66,11 @@ function SidePanel(): JSX.Element {
             aria-selected={one === side}
             aria-controls={`panel-${one}`}
             tabIndex={one === side ? 0 : -1}
-            onClick={() => session.store.set({ side: one })}
+            onClick={() => session.openSide(one)}
             onKeyDown={(event) => {
               if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
               const other = side === "code" ? "lesson" : "code";
-              session.store.set({ side: other });
+              session.openSide(other);
               document.getElementById(`tab-${other}`)?.focus();
             }}
           >

@@ -13,6 +13,7 @@ export function Bar(): JSX.Element {
   const session = useSession();
   const { store } = session;
   const theme = useStore(store, (state) => state.theme);
+  const toured = useStore(store, (state) => state.toured);
   const live = session.engine.live;
   const button = (icon: IconName, label: string, act: () => void, keys = "") => (
     <button
@@ -33,7 +34,13 @@ export function Bar(): JSX.Element {
       </h1>
       {live ? <Presets /> : <Recorded />}
       <div class="bar-tools">
-        {button("tour", t.bar.tour, () => session.tour(0))}
+        {toured ? (
+          button("tour", t.bar.tour, () => session.tour(0))
+        ) : (
+          <button type="button" class="button tour-button" onClick={() => session.tour(0)}>
+            <Icon name="tour" /> {t.bar.tour}
+          </button>
+        )}
         {button("link", t.bar.share, () => void session.share())}
         {live ? button("download", t.bar.export, () => void session.mending.export()) : null}
         {button(theme === "dark" ? "moon" : "sun", t.bar.theme(theme), () =>

@@ -70,16 +70,6 @@ export function Launch(): JSX.Element {
           {field("block", { placeholder: t.launch.asKnown })}
           {field("k", number)}
           {field("arguments", { placeholder: "scale=1" })}
-          <label class="launch-field watch">
-            <span>{t.launch.fields.watch}</span>
-            <input
-              class="field"
-              value={launch.watch}
-              placeholder="m + logf(d)"
-              spellcheck={false}
-              onChange={(event) => session.setLaunch({ watch: event.currentTarget.value })}
-            />
-          </label>
           <label class="launch-field numbers">
             <span>{t.launch.fields.numbers}</span>
             <textarea

@@ -13,72 +13,36 @@ export interface Curve {
 /** Return the curve of a lane; of the one that has most to correct where none is asked for. */
 export function curveOf(recording: Recording, block: number, lane: number | null): Curve {
   const all = series(recording, block);
+  const corrections = all.factor.flatMap((one) => one.points);
   const d = widest(all.d);
-  // A maximum that is assigned under a condition is not named by the trace; its values show it.
-  const shown = all.factor.length === 0 && d ? rising(recording, d) : null;
-  const m = shown ?? widest(all.m);
-  const points = m?.points ?? d?.points ?? [];
+  const m = widest(corrected(all.m, corrections));
+  const main = m ?? d;
+  const points = main?.points ?? [];
   const warp = points.reduce((least, one) => Math.min(least, one.warp), Infinity);
-  const thread = { block, warp: Number.isFinite(warp) ? warp : 0, lane: 0 };
-  if (!Number.isFinite(warp)) return { thread, m: null, d: null, beads: [] };
-  const own = m !== null && recording.variables.includes(m.name);
+  const thread = { block, warp: Number.isFinite(warp) ? warp : 0, lane: lane ?? 0 };
+  if (main === null) return { thread, m: null, d: null, beads: [] };
+  const own = recording.variables.includes(main.name);
   const first = Math.min(...points.filter((one) => one.warp === warp).map((one) => one.lane));
-  thread.lane = own ? (lane ?? busiest(recording, m, warp)) : first;
+  thread.lane = own ? (lane ?? busiest(recording, main, warp)) : first;
   const mine = m && { name: m.name, points: pointsOf(recording, m, thread) };
   const sums = d && { name: d.name, points: pointsOf(recording, d, thread) };
-  const corrections = all.factor.flatMap((one) => one.points);
   return {
     thread,
     m: mine,
     d: sums,
-    beads: shown
-      ? risesOf(mine?.points ?? [], sums?.points ?? [])
-      : beadsOf(recording, corrections, mine?.points ?? [], thread),
+    beads: beadsOf(recording, corrections, mine?.points ?? [], thread),
   };
 }
 
-/** A variable that starts at -inf and never falls while d is summed: the maximum so far. */
-function rising(recording: Recording, d: Line): Line | null {
-  const [first, last] = [d.points[0], d.points.at(-1)];
-  if (!first || !last || !recording.variables.includes(d.name)) return null;
-  const [start, end] = [Math.max(0, first.step - 4), last.step + 2];
-  let best: Line | null = null;
-  for (const name of recording.variables) {
-    if (name === d.name) continue;
-    const points: Point[] = [];
-    let before = NaN;
-    for (let step = start; step <= Math.min(end, recording.length - 1); step++) {
-      const { warp, block } = recording.step(step);
-      if (block !== first.block || warp !== first.warp) continue;
-      const register = recording.state(step).register(first, name);
-      const value = register && register.set & 1 ? Number(register.values[0]) : NaN;
-      if (Number.isNaN(value)) continue;
-      const low = Number.isNaN(before) ? value !== -Infinity : value < before;
-      if (low) {
-        points.length = 0;
-        break;
-      }
-      if (register?.step === step) points.push({ block, warp, lane: 0, step, value });
-      before = value;
-    }
-    if (points.length > 1 && points.length > (best?.points.length ?? 0)) {
-      best = { name, line: first.step, points };
-    }
-  }
-  return best;
-}
-
-/**
- * A correction at each rise of a maximum that the trace has no factor for, where d is mended: that
- * may be a step before m is set.
- */
-function risesOf(m: readonly Point[], d: readonly Point[]): Bead[] {
-  return m.flatMap((point, place) => {
-    const before = m[place - 1];
-    if (!before || !Number.isFinite(before.value) || !(point.value > before.value)) return [];
-    const mended = d.findLast((one) => one.step > before.step && one.step <= point.step);
-    return [correction({ ...point, step: mended?.step ?? point.step }, before.value, point.value)];
+/** Those that take most of the maxima that corrections lead to: others are scratch of a tree. */
+function corrected(lines: readonly Line[], factors: readonly Bead[]): readonly Line[] {
+  const wanted = new Set(factors.filter((one) => !one.idle).map((one) => one.after));
+  const counts = lines.map(({ points }) => {
+    const taken = new Set(points.map((one) => one.value));
+    return [...wanted].filter((value) => value !== null && taken.has(value)).length;
   });
+  const most = Math.max(0, ...counts);
+  return lines.filter((_, at) => counts[at] === most);
 }
 
 /** The line that changes most: the running value itself rather than a copy of its last one. */

@@ -1,5 +1,6 @@
 // The kernels on the page: which ones, and how others come and go.
 import type { CatalogueKernel } from "../engine";
+import { WHOLE } from "./deck/axis";
 import type { Seen } from "./seen";
 import type { Session } from "./session";
 import {
@@ -111,6 +112,7 @@ export class Kernels {
       slots: without(slots),
       seen: without(seen),
       focus: next,
+      span: WHOLE,
       shown: null,
     });
   }
@@ -135,6 +137,7 @@ export class Kernels {
       launch,
       seen,
       focus,
+      span: WHOLE,
       shown: null,
       proposal: null,
       probing: null,

@@ -2,13 +2,21 @@
 // A place is an execution of a line, which survives edits better than the number of a step.
 import { type Link, decodeLink, encodeLink } from "../model";
 import type { Session } from "./session";
-import { FIRST_LAUNCH, type Launch, kernelsOf } from "./state";
+import { FIRST_LAUNCH, type Launch, type Side, kernelsOf } from "./state";
 
 export interface Linked {
   readonly kernels: Link["kernels"];
   readonly launch: Launch;
+  readonly watched: readonly string[];
+  readonly lane: number | null;
+  readonly side: Side;
+  readonly tables: boolean;
   readonly place: Link["place"];
 }
+
+/** What a link holds beside the launch: what the chart shows, and of which lane. */
+const WATCH = "watch";
+const LANE = "lane";
 
 /** How often the address follows the playhead, in milliseconds. */
 const EVERY = 600;
@@ -27,7 +35,17 @@ export class LinkKeeper {
     for (const [name, value] of Object.entries(link.launch)) {
       if (name in launch) launch[name] = value;
     }
-    return { kernels: link.kernels, launch: launch as unknown as Launch, place: link.place };
+    const shows = (what: string): boolean => link.view?.split(",").includes(what) ?? false;
+    const { [WATCH]: watch = "", [LANE]: lane = "" } = link.launch;
+    return {
+      kernels: link.kernels,
+      launch: launch as unknown as Launch,
+      watched: watch.split("\n").filter(Boolean),
+      lane: /^([12]?\d|3[01])$/.test(lane) ? Number(lane) : null,
+      side: shows("lesson") ? "lesson" : "code",
+      tables: shows("tables"),
+      place: link.place,
+    };
   }
 
   async url(): Promise<string> {
@@ -35,15 +53,19 @@ export class LinkKeeper {
   }
 
   #link(): Link {
-    const { slots, launch, seen, focus } = this.session.state;
+    const { slots, launch, seen, focus, watched, lane, side, tables } = this.session.state;
     const changed = Object.entries(launch).filter(
       ([name, value]) => value !== FIRST_LAUNCH[name as keyof Launch],
     );
+    if (watched.length > 0) changed.push([WATCH, watched.join("\n")]);
+    if (lane !== null) changed.push([LANE, String(lane)]);
     const place = seen[focus]?.player.place();
+    const view = [side === "lesson" && side, tables && "tables"].filter(Boolean);
     return {
       kernels: kernelsOf(slots),
       launch: Object.fromEntries(changed),
       ...(place ? { place: { kernel: focus, ...place } } : {}),
+      ...(view.length > 0 ? { view: view.join() } : {}),
     };
   }
 

@@ -58,6 +58,10 @@ export const sum = (under: Piece, over: Piece | null, body: Piece): JSX.Element 
 /** e to the power of something. */
 export const e = (power: Piece): JSX.Element => sup(v("e"), power);
 
+/** A sum that is corrected: `now = old · e^(before − after) + added`. */
+export const corrected = (now: Piece, old: Piece, before: Piece, after: Piece, added: Piece) =>
+  row(now, op("="), old, op("·"), e(row(before, op("−"), after)), op("+"), added);
+
 /** A number of the run, set apart so that it is seen to be one. */
 export const live = (value: number | undefined): JSX.Element => (
   <mn class="live">{value === undefined ? "·" : short(value)}</mn>

@@ -1,5 +1,6 @@
 // What the page asks of the server besides runs: repairs, other launches, an export.
 import { type Request, Refusal } from "../engine";
+import { isWatchable } from "../model";
 import { t } from "../strings";
 import type { Session } from "./session";
 import { requestOf } from "./state";
@@ -44,7 +45,11 @@ export class Mending {
   async export(): Promise<void> {
     const { engine, state } = this.session;
     await this.#guarded(async () => {
-      const blob = await engine.exported(requestOf(state.slots, state.launch));
+      // What is watched goes along, so that the recording opens with it.
+      const watch = state.watched.filter((text) =>
+        state.seen.every((one) => one && isWatchable(one.recording, text)),
+      );
+      const blob = await engine.exported({ ...requestOf(state.slots, state.launch), watch });
       const link = document.createElement("a");
       link.href = URL.createObjectURL(blob);
       link.download = `oneread-${state.slots.map((one) => one.key).join("-")}.html`;

@@ -1,6 +1,7 @@
 // Where the playheads are. One kernel leads; the others stand where they have moved as many bytes
 // of global memory, so that all are seen after the same work, not after the same share of steps.
-import { type Fault, type Recording, type Unit, level } from "../model";
+import { type Fault, type Finding, type Recording, type Unit, level } from "../model";
+import { WHOLE, axisOf, shareAt, zoomed } from "./deck/axis";
 import type { Seen } from "./seen";
 import type { PageState } from "./state";
 import { SPEEDS } from "./state";
@@ -124,15 +125,13 @@ export class Playback {
     return true;
   }
 
-  /** Go to the next fault of the leader, from the first one again after the last; not to notes. */
+  /** Go to the next fault of the leader, from the worst one again after the last; not to notes. */
   finding(): Fault | undefined {
     const { lead } = this;
-    const loud = lead?.recording.findings.filter((one) => one.fault.severity !== "note") ?? [];
+    const loud = lead ? worstFirst(lead.recording) : [];
     if (lead === null || loud.length === 0) return undefined;
-    const { shown } = this.store.state;
-    const here = loud.findIndex((one) => one.fault === shown?.fault && one.step === lead.at);
-    const next = here < 0 ? loud.findIndex((one) => one.step > lead.at) : here + 1;
-    const { fault, step } = loud[next < 0 ? 0 : next % loud.length]!;
+    const here = loud.findIndex((one) => one.fault === this.store.state.shown?.fault);
+    const { fault, step } = loud[(here + 1) % loud.length]!;
     lead.player.jump(step);
     this.#level(lead);
     this.#moved(false);
@@ -175,6 +174,16 @@ export class Playback {
     if (speed !== undefined) this.store.set({ speed });
   }
 
+  /** Show more or less of the run in the timeline, around the playhead; all of it for null. */
+  zoom(by: number | null): void {
+    const axis = axisOf(this.#all());
+    const { span } = this.store.state;
+    const share = shareAt(axis, this.#all());
+    this.store.set({
+      span: by === null ? WHOLE : zoomed(span, by, share, axis.least / axis.end),
+    });
+  }
+
   readonly #tick = (now: number): void => {
     if (!this.store.state.playing) return;
     if (now >= this.#due) {
@@ -187,6 +196,13 @@ export class Playback {
     }
     this.#frame = requestAnimationFrame(this.#tick);
   };
+}
+
+/** Errors, then warnings, each in order of steps. */
+export function worstFirst({ findings }: Recording): readonly Finding[] {
+  return (["error", "warning"] as const).flatMap((severity) =>
+    findings.filter((one) => one.fault.severity === severity),
+  );
 }
 
 /** The access with which a kernel came to the bytes that it has moved at a step. */

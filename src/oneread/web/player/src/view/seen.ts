@@ -11,20 +11,21 @@ import {
   lesson,
   passLists,
   passes,
+  type Thread,
+  variables,
+  watched,
 } from "../model";
+import type { Line } from "./chart/geometry";
 import { type Curve, curveOf } from "./curves";
-
-/** Lowest and highest finite value that something has in a run. */
-export type Extent = readonly [number, number];
 
 export class Seen {
   readonly player: Player;
   readonly ledger: Ledger;
   #passes: readonly Pass[] | null = null;
   readonly #curves = new Map<string, Curve>();
+  readonly #watched = new Map<string, Line>();
   readonly #lessons = new Map<number, readonly LessonStep[]>();
   readonly #lists = new Map<number, readonly PassList[]>();
-  readonly #extents = new Map<string, Extent>();
   readonly #ends = new Map<number, readonly [number, number]>();
 
   constructor(readonly recording: Recording) {
@@ -63,6 +64,13 @@ export class Seen {
     return kept(this.#lessons, block, () => lesson(this.recording, block));
   }
 
+  /** What the lesson can explain: 2 a d that is corrected, 1 a d that is a sum, 0 neither. */
+  get explained(): number {
+    const { block } = this;
+    const sums = this.lesson(block).some(({ id, step }) => id === "definition" && step !== null);
+    return sums ? 1 + Number(this.curve(block).beads.length > 0) : 0;
+  }
+
   passLists(block: number): readonly PassList[] {
     return kept(this.#lists, block, () => passLists(this.recording, block));
   }
@@ -72,29 +80,26 @@ export class Seen {
     return kept(this.#curves, `${block} ${lane}`, () => curveOf(this.recording, block, lane));
   }
 
+  /** The lane whose values are told: the one that was picked, else that of the chart. */
+  laneOf(picked: number | null): number {
+    return picked ?? this.curve(this.block).thread.lane;
+  }
+
+  /** What a variable or a formula is in a thread. */
+  watched(text: string, thread: Thread): Line {
+    const { block, warp, lane } = thread;
+    return kept(this.#watched, `${block} ${warp} ${lane} ${text}`, () => ({
+      kind: variables(this.recording).find((one) => one.name === text)?.space ?? "formula",
+      name: text,
+      points: watched(this.recording, text, thread),
+    }));
+  }
+
   /** First and last step of a block. */
   ends(block: number): readonly [number, number] {
     return kept(this.#ends, block, () => {
       const blocks = this.recording.run.recording?.steps.block ?? [];
       return [Math.max(0, blocks.indexOf(block)), Math.max(0, blocks.lastIndexOf(block))] as const;
-    });
-  }
-
-  /** How far the values of a buffer reach in this run: of what it holds at the start and the end,
-   * and at moments between. */
-  extent(name: string, read: (step: number) => Iterable<number>): Extent {
-    return kept(this.#extents, name, () => {
-      const { length } = this.recording;
-      let [low, high] = [Infinity, -Infinity];
-      for (let part = 0; part <= 24; part++) {
-        const step = Math.round(((length - 1) * part) / 24);
-        for (const value of read(step)) {
-          if (!Number.isFinite(value)) continue;
-          if (value < low) low = value;
-          if (value > high) high = value;
-        }
-      }
-      return low > high ? ([0, 1] as const) : ([low, high] as const);
     });
   }
 }

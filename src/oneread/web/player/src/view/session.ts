@@ -1,8 +1,9 @@
 // What a person can do on the page: choose kernels, change them, run them, look at them.
 import { type Engine, Refusal, type Request } from "../engine";
-import { type Fault, type Trace, decode } from "../model";
+import { type Fault, type Trace, decode, isWatchable } from "../model";
 import { t } from "../strings";
 import { watchColours } from "./colours";
+import { keep, kept } from "./kept";
 import { Kernels } from "./kernels";
 import { type Linked, LinkKeeper } from "./linking";
 import { Mending } from "./mending";
@@ -13,6 +14,7 @@ import {
   FIRST_LAUNCH,
   type Launch,
   type PageState,
+  type Side,
   type Slot,
   type Theme,
   askedFor,
@@ -45,7 +47,8 @@ export class Session {
   /** What has to hold before anything is drawn. */
   prepare(): void {
     const theme = readTheme();
-    this.store.set({ theme });
+    const toured = kept("tour") !== null;
+    this.store.set({ theme, toured, shortcuts: kept("shortcuts") !== "off" });
     applyTheme(theme);
     watchColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -57,6 +60,10 @@ export class Session {
   /** Load what the address, the document or the first view asks for, and run it. */
   async start(): Promise<void> {
     const linked = await this.#links.read();
+    if (linked) {
+      const { watched, lane, side, tables } = linked;
+      this.store.set({ watched, lane, side, tables });
+    }
     if (this.engine.live) {
       await this.#startLive(linked);
     } else {
@@ -123,7 +130,8 @@ export class Session {
       this.store.set({ running: false });
     } else {
       const { kind, message, diagnostics } = answer;
-      this.store.set({ running: false, refused: { kind, message, diagnostics } });
+      const refused = { kind, message, diagnostics };
+      this.store.set({ running: false, refused, stale: true, proposal: null, shown: null });
       const source = diagnostics[0]?.source;
       if (source !== undefined) this.focus(source);
     }
@@ -131,20 +139,22 @@ export class Session {
 
   /** Show a trace; the playhead stays at the same execution of the same line. */
   #take(trace: Trace, remake: boolean): void {
-    const { seen: before, focus, slots } = this.state;
+    const { seen: before, focus, slots, watched } = this.state;
     const place = before[focus]?.player.place();
     const seen = decode(trace).map((recording) => new Seen(recording));
+    const asked = trace.runs.flatMap((run) => run.watches.filter((one) => one.label === "user"));
     const same = !remake && seen.length === slots.length;
     this.store.set({
       seen,
       slots: same ? slots : seen.map((one) => this.kernels.slotOfRun(one)),
       focus: Math.min(focus, seen.length - 1),
+      watched: [...new Set([...watched, ...asked.map((one) => one.name)])],
       running: false,
       refused: null,
+      stale: false,
       shown: null,
       paired: [],
       proposal: null,
-      probing: null,
     });
     if (!(place && this.playback.restore(this.state.focus, place.line, place.hit))) {
       this.playback.first();
@@ -202,6 +212,22 @@ export class Session {
     else this.say(t.findings.none);
   }
 
+  /** Show a variable or a formula in the chart; false where the kernel in focus has none such. */
+  watch(text: string): boolean {
+    const wanted = text.trim();
+    const recording = this.state.seen[this.state.focus]?.recording;
+    if (!recording || !isWatchable(recording, wanted)) {
+      if (wanted) this.say(t.chart.noFormula(wanted));
+      return false;
+    }
+    this.store.set({ watched: [...new Set([...this.state.watched, wanted])] });
+    return true;
+  }
+
+  unwatch(text: string): void {
+    this.store.set({ watched: this.state.watched.filter((one) => one !== text) });
+  }
+
   /** Look at the steps of another warp alone; beyond the last one, at all again. */
   followWarp(by: 1 | -1): void {
     const { lead } = this.playback;
@@ -213,6 +239,14 @@ export class Session {
     this.say(t.deck.follows(player.follow?.warp));
   }
 
+  /** Read code or lesson: that with a kernel that can be explained, best one that corrects d. */
+  openSide(side: Side): void {
+    this.store.set({ side });
+    const { seen, focus } = this.state;
+    const worth = seen.map((one) => one?.explained ?? 0);
+    if (side === "lesson" && worth[focus] === 0) this.focus(worth.indexOf(Math.max(...worth)));
+  }
+
   openEditor(): void {
     this.store.set({ side: "code" });
     setTimeout(() => this.focusEditor());
@@ -220,7 +254,8 @@ export class Session {
 
   tour(stop: number | null): void {
     this.playback.pause();
-    this.store.set({ tour: stop, side: "code" });
+    keep("tour", "seen");
+    this.store.set({ tour: stop, toured: true, side: "code" });
   }
 
   setTheme(theme: Theme): void {
@@ -235,6 +270,7 @@ export class Session {
   }
 
   setShortcuts(shortcuts: boolean): void {
+    keep("shortcuts", shortcuts ? null : "off");
     this.store.set({ shortcuts });
   }
 

@@ -10,6 +10,8 @@ import type {
   Request,
 } from "../engine";
 import type { Counted, Fault, LinkedKernel, Unit } from "../model";
+import { type Span, WHOLE } from "./deck/axis";
+import type { Probed } from "./findings/probed";
 import type { Seen } from "./seen";
 import type { Session } from "./session";
 
@@ -35,7 +37,6 @@ export interface Launch {
   readonly input: string;
   readonly numbers: string;
   readonly schedule: string;
-  readonly watch: string;
   readonly arguments: string;
 }
 
@@ -65,7 +66,7 @@ export interface Probing {
   readonly done: number;
   readonly parts: number;
   readonly launches: number;
-  readonly findings: readonly { fault: Fault; command: string; launch: Record<string, unknown> }[];
+  readonly findings: readonly Probed[];
 }
 
 export interface PageState {
@@ -77,6 +78,8 @@ export interface PageState {
   readonly seen: readonly (Seen | null)[];
   readonly running: boolean;
   readonly refused: Refused | null;
+  /** Whether what is shown is of the run before: what is asked for now was refused. */
+  readonly stale: boolean;
   /** Counts moves of the playheads. */
   readonly moves: number;
   /** Whether the last move was one of a few steps, which is worth to be shown in motion. */
@@ -84,8 +87,12 @@ export interface PageState {
   readonly playing: boolean;
   readonly speed: number;
   readonly unit: Unit;
+  /** The part of the run that the timeline shows. */
+  readonly span: Span;
   /** The lane that was picked: its values are told, and the chart is its own. */
   readonly lane: number | null;
+  /** Variables and formulas that the chart shows besides m and d. */
+  readonly watched: readonly string[];
   /** Line of the cursor in the editor. */
   readonly cursor: number;
   readonly theme: Theme;
@@ -98,6 +105,8 @@ export interface PageState {
   readonly probing: Probing | null;
   readonly dialog: "help" | null;
   readonly tour: number | null;
+  /** Whether this reader has taken the tour before; who has not is asked to. */
+  readonly toured: boolean;
   readonly tables: boolean;
   readonly more: boolean;
   readonly shortcuts: boolean;
@@ -126,7 +135,6 @@ export const FIRST_LAUNCH: Launch = {
   input: "normal",
   numbers: "",
   schedule: "in-order",
-  watch: "",
   arguments: "",
 };
 
@@ -139,12 +147,15 @@ export function initialState(): PageState {
     seen: [],
     running: false,
     refused: null,
+    stale: false,
     moves: 0,
     near: false,
     playing: false,
     speed: 1,
     unit: "memory",
+    span: WHOLE,
     lane: null,
+    watched: [],
     cursor: 1,
     theme: "auto",
     side: "code",
@@ -155,6 +166,7 @@ export function initialState(): PageState {
     probing: null,
     dialog: null,
     tour: null,
+    toured: false,
     tables: false,
     more: false,
     shortcuts: true,
@@ -169,6 +181,11 @@ export function slotOf(kernel: CatalogueKernel, id: number): Slot {
 
 export function edited(slot: Slot): boolean {
   return slot.sequence === "" && slot.text !== slot.original;
+}
+
+/** Whether the text of a kernel is why nothing ran. */
+export function isBroken({ refused, stale }: PageState, slot: number): boolean {
+  return stale && (refused?.diagnostics.some((one) => one.source === slot) ?? false);
 }
 
 /** Return NAME=VALUE pairs, separated by spaces or commas. */
@@ -235,10 +252,7 @@ export function requestOf(slots: readonly Slot[], launch: Launch): Request {
     input: launch.input,
     numbers,
     schedule: launch.schedule,
-    watch: launch.watch
-      .split("\n")
-      .map((one) => one.trim())
-      .filter(Boolean),
+    watch: [],
     record: null,
   };
 }

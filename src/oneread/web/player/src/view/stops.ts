@@ -1,4 +1,5 @@
 // Where the tour stops: places of the run that is shown, found in it.
+import { worstFirst } from "./playback";
 import type { Session } from "./session";
 
 export interface Stop {
@@ -37,10 +38,9 @@ export const STOPS: readonly Stop[] = [
     id: "fault",
     region: "findings",
     go(session) {
-      const slot = session.state.seen.findIndex((one) => (one?.recording.findings.length ?? 0) > 0);
-      const fault = session.state.seen[slot]?.recording.findings.find(
-        (one) => one.fault.severity !== "note",
-      )?.fault;
+      const worst = session.state.seen.map((one) => one && worstFirst(one.recording)[0]?.fault);
+      const slot = worst.findIndex(Boolean);
+      const fault = worst[slot];
       if (fault) session.show(slot, fault);
     },
   },

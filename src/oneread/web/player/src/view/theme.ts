@@ -1,27 +1,19 @@
 // Light or dark: as the system has it, or as somebody chose.
+import { keep, kept } from "./kept";
 import type { Theme } from "./state";
 
-const NAME = "oneread-theme";
+const NAME = "theme";
 
 export function readTheme(): Theme {
-  try {
-    const kept = localStorage.getItem(NAME);
-    return kept === "light" || kept === "dark" ? kept : "auto";
-  } catch {
-    return "auto"; // a page that may keep nothing follows the system
-  }
+  const found = kept(NAME);
+  return found === "light" || found === "dark" ? found : "auto";
 }
 
 export function keepTheme(theme: Theme): void {
-  try {
-    if (theme === "auto") localStorage.removeItem(NAME);
-    else localStorage.setItem(NAME, theme);
-  } catch {
-    // The choice holds until the page is closed.
-  }
+  keep(NAME, theme === "auto" ? null : theme);
 }
 
-/** Put a theme on the document; `change` is called whenever it is another one. */
+/** Put a theme on the document. */
 export function applyTheme(theme: Theme): void {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset["theme"] = theme === "auto" ? (dark ? "dark" : "light") : theme;

@@ -106,9 +106,10 @@ describe("corners", () => {
   );
   const found = all(recording);
 
-  it("counts the lanes that a condition leaves and does not say which they are", () => {
+  it("names the lanes that a condition leaves", () => {
     const load = found.filter(({ buffer, kind }) => buffer.name === "x" && kind === "load").at(-1)!;
-    expect(load).toMatchObject({ laneCount: 20, lanes: null, laneOf: null, bytes: 80 });
+    expect(load).toMatchObject({ laneCount: 20, lanes: 0xf_ffff, bytes: 80 });
+    expect(load.laneOf).toEqual(Array.from({ length: 20 }, (_, lane) => lane));
   });
 
   it("names the banks that lanes wait for", () => {

@@ -98,3 +98,16 @@ describe("findings", () => {
     expect(compared(2).playback.finding()).toBeUndefined();
   });
 });
+
+describe("the timeline", () => {
+  it("is zoomed around the playhead, and out to the whole run again", () => {
+    const { playback, store, seen } = compared();
+    playback.seek(seen[0]!.allBytes / 2);
+    playback.zoom(0.5);
+    const { from, to } = store.state.span;
+    expect(to - from).toBeCloseTo(0.5);
+    expect((from + to) / 2).toBeCloseTo(0.5, 1);
+    playback.zoom(null);
+    expect(store.state.span).toEqual({ from: 0, to: 1 });
+  });
+});

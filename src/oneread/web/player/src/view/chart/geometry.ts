@@ -19,13 +19,52 @@ export interface Scale {
 }
 
 export function scaleOf(points: readonly Point[], bottom: number, top: number): Scale {
-  const finite = points.map((one) => one.value).filter(Number.isFinite);
-  let low = Math.min(...finite);
-  let high = Math.max(...finite);
-  if (finite.length === 0) [low, high] = [0, 1];
+  let [low, high] = [Infinity, -Infinity];
+  for (const { value } of points) {
+    if (!Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) [low, high] = [0, 1];
   if (low === high) [low, high] = [low - 1, high + 1];
   const y = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - top);
   return { low, high, bottom, top, y };
+}
+
+/** What a line is: m, d, or something watched, which has the colour of where it lives. */
+export type Kind = "m" | "d" | "register" | "shared" | "formula";
+
+/** A line with its place. */
+export interface Plot {
+  readonly kind: Kind;
+  /** The variable or the formula. */
+  readonly name: string;
+  readonly points: readonly Point[];
+  readonly scale: Scale;
+}
+
+export type Line = Omit<Plot, "scale">;
+
+/** Heights, in rem: of the room for labels over a line, and of the line. */
+const ROOM: Record<Kind, readonly [number, number]> = {
+  m: [1.5, 5.2],
+  d: [1.2, 3.6],
+  register: [1.9, 2.4],
+  shared: [1.9, 2.4],
+  formula: [1.9, 2.4],
+};
+const AXIS = 1.4;
+
+/** Place lines under each other; the passes stand below them. */
+export function plotsOf(lines: readonly Line[], rem: number): { plots: Plot[]; height: number } {
+  let y = 0;
+  const plots = lines.map((line) => {
+    const [over, tall] = ROOM[line.kind];
+    const top = y + over * rem;
+    y = top + tall * rem;
+    return { ...line, scale: scaleOf(line.points, y, top) };
+  });
+  return { plots, height: y + (AXIS + 0.5) * rem };
 }
 
 export function xOf(step: number, { left, right, first, last: end }: Box): number {
@@ -39,6 +78,7 @@ export function stairs(points: readonly Point[], box: Box, scale: Scale): string
   for (const { step, value } of points) {
     const x = xOf(step, box).toFixed(1);
     if (!Number.isFinite(value)) {
+      if (open) path += `H${x}`;
       open = false;
       continue;
     }

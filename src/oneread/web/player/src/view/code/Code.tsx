@@ -5,7 +5,7 @@ import { t } from "../../strings";
 import { Editor } from "../editor/editor";
 import { Icon } from "../Icons";
 import type { Session } from "../session";
-import { edited, useSession } from "../state";
+import { edited, isBroken, useSession } from "../state";
 import { useStore } from "../store";
 import { factsOf, remarksOf, runningOf } from "./facts";
 
@@ -36,7 +36,6 @@ function Files(): JSX.Element {
   const session = useSession();
   const slots = useStore(session.store, (state) => state.slots);
   const focus = useStore(session.store, (state) => state.focus);
-  const seen = useStore(session.store, (state) => state.seen);
   const now = slots[focus];
   return (
     <div class="files">
@@ -51,7 +50,7 @@ function Files(): JSX.Element {
           >
             <span class="mono">{slot.key}</span>
             {edited(slot) ? <span class="dot" title={t.code.edited} /> : null}
-            <Worst faults={seen[index]?.recording.run.faults ?? []} />
+            <Worst slot={index} />
           </button>
         ))}
       </div>
@@ -64,7 +63,13 @@ function Files(): JSX.Element {
   );
 }
 
-function Worst({ faults }: { faults: readonly { severity: string }[] }): JSX.Element | null {
+function Worst({ slot }: { slot: number }): JSX.Element | null {
+  const { store } = useSession();
+  const seen = useStore(store, (state) => state.seen[slot] ?? null);
+  const broken = useStore(store, (state) => isBroken(state, slot));
+  const stale = useStore(store, (state) => state.stale);
+  if (broken) return <span class="flag error" title={t.machine.refused} />;
+  const faults = stale ? [] : (seen?.recording.run.faults ?? []);
   const worst = ["error", "warning"].find((one) => faults.some((two) => two.severity === one));
   return worst ? (
     <span class={`flag ${worst}`} title={t.machine.severity[worst as "error"]} />
@@ -159,7 +164,7 @@ class CodePanel {
       this.#editor.remarks(remarksOf(state.refused, state.focus));
     }
     if (this.#changed("place", `${state.moves} ${state.lane}`) || renewed) {
-      this.#editor.running(seen && current ? runningOf(seen, state.lane ?? 0, slot.text) : null);
+      this.#editor.running(seen && current ? runningOf(seen, seen.laneOf(state.lane), slot.text) : null);
     }
     this.#pair(renewed);
   }

@@ -7,6 +7,7 @@ import { Icon, type IconName } from "../Icons";
 import { SPEEDS, useSession } from "../state";
 import { useStore } from "../store";
 import { Timeline } from "./Timeline";
+import { isWhole } from "./axis";
 
 export function Deck(): JSX.Element {
   return (
@@ -14,6 +15,7 @@ export function Deck(): JSX.Element {
       <div class="deck-row">
         <Transport />
         <Sentence />
+        <Zoom />
         <Pace />
       </div>
       <Timeline />
@@ -106,11 +108,63 @@ function Sentence(): JSX.Element {
       <p class="sentence-place soft">
         {name ? <span class="mono">{name}</span> : null}
         {seen ? <span>{t.deck.position(seen)}</span> : null}
+        {seen ? <GoTo length={seen.recording.length} /> : null}
       </p>
       <p class="sentence-text">{text}</p>
       <p class="unseen" role="status" aria-live="polite">
         {playing ? "" : spoken}
       </p>
+    </div>
+  );
+}
+
+/** A step by its number, as a sentence or a colleague names it. */
+function GoTo({ length }: { length: number }): JSX.Element {
+  const session = useSession();
+  return (
+    <input
+      id="go-to"
+      class="field"
+      type="number"
+      min={1}
+      max={length}
+      aria-label={t.deck.goTo}
+      placeholder={t.deck.goTo}
+      title={`${t.deck.goTo} (G)`}
+      onKeyDown={(event) => {
+        const { value } = event.currentTarget;
+        if (event.key !== "Enter" || value === "") return;
+        session.playback.pause();
+        session.playback.jump(session.state.focus, Number(value) - 1);
+        event.currentTarget.value = "";
+        event.currentTarget.blur();
+      }}
+    />
+  );
+}
+
+/** Buttons for what the strip of the timeline does with the pointer. */
+function Zoom(): JSX.Element {
+  const session = useSession();
+  const whole = useStore(session.store, ({ span }) => isWhole(span));
+  const button = (icon: IconName, label: string, key: string, by: number | null, off: boolean) => (
+    <button
+      type="button"
+      class="button bare icon small"
+      aria-label={label}
+      aria-keyshortcuts={key}
+      title={`${label} (${key})`}
+      disabled={off}
+      onClick={() => session.playback.zoom(by)}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+  return (
+    <div class="zoom" role="group" aria-label={t.deck.zoom}>
+      {button("minus", t.deck.zoomOut, "-", 2, whole)}
+      {button("whole", t.deck.zoomAll, "0", null, whole)}
+      {button("plus", t.deck.zoomIn, "+", 0.5, false)}
     </div>
   );
 }

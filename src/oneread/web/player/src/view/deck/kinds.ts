@@ -1,17 +1,22 @@
 // What each step does, in one number, for the timeline: read from the columns of the file at once.
 import type { Recording } from "../../model";
 
+/** By what counts more where several steps fall on one pixel. */
 export const enum Kind {
   Compute,
+  Barrier,
   Shared,
   Load,
   Store,
-  Barrier,
 }
 
 /** Return the kind of every step; what moves global memory counts before what does not. */
 export function kindsOf(recording: Recording): Uint8Array {
-  const file = recording.run.recording;
+  return recording.once(findKinds);
+}
+
+function findKinds({ run }: Recording): Uint8Array {
+  const file = run.recording;
   if (file === null) return new Uint8Array(0);
   const { steps, events, operations, names } = file;
   const kinds = new Uint8Array(steps.end.length);

@@ -88,7 +88,6 @@ export class Editor {
   /** Put another text there; what was undone or marked before is gone. */
   show(text: string, readOnly: boolean): void {
     const view = this.#view;
-    const lock = readOnly ? [EditorState.readOnly.of(true)] : [];
     if (view.state.doc.toString() !== text) {
       this.#quiet = true;
       view.dispatch({
@@ -97,6 +96,8 @@ export class Editor {
       });
       this.#quiet = false;
     }
+    if (view.state.readOnly === readOnly) return;
+    const lock = readOnly ? [EditorState.readOnly.of(true)] : [];
     view.dispatch({ effects: this.#editable.reconfigure(lock) });
   }
 
@@ -106,6 +107,7 @@ export class Editor {
 
   remarks(all: readonly Remark[]): void {
     this.#view.dispatch({ effects: setRemarks.of(all) });
+    if (all[0] !== undefined) this.reveal(all[0].line);
   }
 
   pair(lines: readonly number[]): void {
@@ -113,34 +115,47 @@ export class Editor {
     if (lines[0] !== undefined) this.reveal(lines[0]);
   }
 
+  /** Mark what runs. All that is measured is measured first: the page is laid out once for it. */
   running(one: Running | null): void {
+    const known = one !== null && one.line <= this.#view.state.doc.lines;
+    const fits = known && this.#fits(one);
+    if (known) this.reveal(one.line);
+    const place = fits ? this.#placeOf(one.line) : null;
     this.#view.dispatch({ effects: setRunning.of(one) });
     this.#badge?.remove();
     this.#badge = one && badge(one);
-    this.#line = one?.line ?? 0;
-    if (!one || !this.#badge) return;
-    const fits = this.#fits(one.line, this.#badge);
-    this.#badge.classList.toggle("inline", fits);
-    (fits ? this.#view.dom : this.dock).append(this.#badge);
-    this.reveal(one.line);
-    if (fits) this.#place();
+    this.#line = place ? one!.line : 0;
+    if (!this.#badge) return;
+    this.#badge.classList.toggle("inline", place !== null);
+    (place ? this.#view.dom : this.dock).append(this.#badge);
+    if (place) this.#put(place);
   }
 
   /** Whether a line leaves room for the badge at its end. */
-  #fits(line: number, one: HTMLElement): boolean {
+  #fits({ line, values }: Running): boolean {
     const { state, defaultCharacterWidth, scrollDOM, contentDOM } = this.#view;
-    if (line > state.doc.lines) return false;
-    const signs = state.doc.line(line).length + (one.firstElementChild?.textContent?.length ?? 0);
+    const signs = state.doc.line(line).length + values.length;
     const room = scrollDOM.clientWidth - contentDOM.offsetLeft;
     return signs * defaultCharacterWidth + 11 * defaultCharacterWidth + 128 < room;
   }
 
+  /** The badge of a line that runs stays beside it where the text is scrolled. */
   #place(): void {
-    const { doc } = this.#view.state;
-    if (!this.#badge?.classList.contains("inline") || this.#line > doc.lines) return;
-    const block = this.#view.lineBlockAt(doc.line(this.#line).from);
-    const top = block.top - this.#view.scrollDOM.scrollTop + this.#view.documentPadding.top;
-    this.#badge.hidden = top < 0 || top > this.#view.scrollDOM.clientHeight - 8;
+    if (this.#line > 0 && this.#line <= this.#view.state.doc.lines) {
+      this.#put(this.#placeOf(this.#line));
+    }
+  }
+
+  #placeOf(line: number): { top: number; hidden: boolean } {
+    const { scrollDOM, documentPadding, state } = this.#view;
+    const block = this.#view.lineBlockAt(state.doc.line(line).from);
+    const top = block.top - scrollDOM.scrollTop + documentPadding.top;
+    return { top, hidden: top < 0 || top > scrollDOM.clientHeight - 8 };
+  }
+
+  #put({ top, hidden }: { top: number; hidden: boolean }): void {
+    if (!this.#badge) return;
+    this.#badge.hidden = hidden;
     this.#badge.style.top = `${top}px`;
     this.#badge.style.height = `${this.#view.defaultLineHeight}px`;
   }

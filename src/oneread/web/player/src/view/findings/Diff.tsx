@@ -1,11 +1,14 @@
 // A repair before it is taken: what changes, which faults go, which stay.
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../strings";
 import { Icon } from "../Icons";
 import { type Proposal, useSession } from "../state";
 
 export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
   const session = useSession();
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [proposal]);
   const messages = session.state.catalogue?.messages ?? {};
   const { diff, mended, remaining } = proposal;
   const title = (id: string): string => messages[id]?.title ?? id;
@@ -13,22 +16,8 @@ export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
     [...new Set(all.map((one) => title(one.id)))].join(", ");
   const lines = diff.split("\n").filter((line) => line && !/^(---|\+\+\+) /.test(line));
   return (
-    <div class="proposal" role="group" aria-label={t.findings.proposal}>
+    <div class="proposal" role="group" aria-label={t.findings.proposal} ref={box}>
       <h3>{t.findings.proposal}</h3>
-      <pre class="diff" tabIndex={0}>
-        {lines.map((line, index) => (
-          <span key={index} class={kindOf(line)}>
-            {line.startsWith("@@") ? t.findings.hunk(line) : line}
-            {"\n"}
-          </span>
-        ))}
-      </pre>
-      {mended.length > 0 ? <p>{t.findings.mends(names(mended))}</p> : null}
-      {remaining.length > 0 ? (
-        <p class="soft">{t.findings.remains(names(remaining))}</p>
-      ) : (
-        <p>{t.findings.remainsNothing}</p>
-      )}
       <div class="actions">
         <button
           type="button"
@@ -42,6 +31,20 @@ export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
           {t.findings.leave}
         </button>
       </div>
+      {mended.length > 0 ? <p>{t.findings.mends(names(mended))}</p> : null}
+      {remaining.length > 0 ? (
+        <p class="soft">{t.findings.remains(names(remaining))}</p>
+      ) : (
+        <p>{t.findings.remainsNothing}</p>
+      )}
+      <pre class="diff" tabIndex={0}>
+        {lines.map((line, index) => (
+          <span key={index} class={kindOf(line)}>
+            {line.startsWith("@@") ? t.findings.hunk(line) : line}
+            {"\n"}
+          </span>
+        ))}
+      </pre>
     </div>
   );
 }

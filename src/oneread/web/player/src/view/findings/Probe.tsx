@@ -2,31 +2,58 @@
 import type { JSX } from "preact";
 import { faultText } from "../../model";
 import { t } from "../../strings";
+import { Icon } from "../Icons";
 import { useSession } from "../state";
 import { useStore } from "../store";
+import { type Probed, distinct, isAmong, typed } from "./probed";
 
 export function Probe({ slot }: { slot: number }): JSX.Element | null {
   const session = useSession();
   const probing = useStore(session.store, (state) => state.probing);
+  const seen = useStore(session.store, (state) => state.seen[slot] ?? null);
   if (!probing || probing.slot !== slot) return null;
-  const messages = session.state.catalogue?.messages ?? {};
-  const { done, parts, launches, findings } = probing;
+  const { done, parts, launches } = probing;
+  const known = seen?.recording.run.faults ?? [];
+  const found = distinct(probing.findings).map((one) => ({
+    one,
+    hidden: !isAmong(one.fault, known),
+  }));
+  found.sort((one, other) => Number(other.hidden) - Number(one.hidden));
   const ended = done >= parts;
   return (
     <div class="probe">
-      <h3>{ended ? t.findings.probed(launches, findings.length) : t.findings.probing(launches)}</h3>
+      <h3>{ended ? t.findings.probed(launches, found.length) : t.findings.probing(launches)}</h3>
       {ended ? null : <progress value={done} max={parts} aria-label={t.findings.probe} />}
       <ul class="faults">
-        {findings.map(({ fault, command }, index) => (
-          <li key={index} class={`fault ${fault.severity}`}>
-            <p class="fault-title">
-              <b>{messages[fault.id]?.title ?? fault.id}</b>
-            </p>
-            <p class="fault-text">{faultText(fault, messages)}</p>
-            <code class="command">{command}</code>
-          </li>
+        {found.map(({ one, hidden }) => (
+          <Item key={one.command} found={one} hidden={hidden} />
         ))}
       </ul>
     </div>
+  );
+}
+
+function Item({ found, hidden }: { found: Probed; hidden: boolean }): JSX.Element {
+  const session = useSession();
+  const messages = session.state.catalogue?.messages ?? {};
+  const { fault, launch, command } = found;
+  const title = messages[fault.id]?.title ?? fault.id;
+  return (
+    <li class={`fault ${fault.severity}`}>
+      <p class="fault-title">
+        <b>{title}</b>
+        {hidden ? <span class="tag">{t.findings.hidden}</span> : null}
+      </p>
+      <p class="fault-text">{faultText(fault, messages)}</p>
+      <code class="command">{command}</code>
+      <button
+        type="button"
+        class="button small"
+        aria-label={`${t.findings.launch}: ${title}`}
+        onClick={() => session.setLaunch(typed(launch))}
+      >
+        <Icon name="play" /> {t.findings.launch}
+      </button>
+    </li>
   );
 }

@@ -88,7 +88,7 @@ function Row({ difference, slots }: { difference: Difference; slots: readonly nu
   const most = Math.max(...entries.map((one) => one?.value ?? 0).filter(Number.isFinite), 0);
   return (
     <tr>
-      <th scope="row">
+      <th scope="row" title={t.ledger.about[id]}>
         {t.ledger.rows[id]}
         {buffer ? <span class="soft"> {t.ledger.of(buffer)}</span> : null}
       </th>

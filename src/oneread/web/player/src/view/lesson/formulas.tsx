@@ -1,7 +1,7 @@
 // The formulas of the lesson: in general, and with the numbers of the run.
 import type { JSX } from "preact";
 import type { LessonId } from "../../model";
-import { e, frac, live, op, prime, row, sub, sum, v } from "../math";
+import { corrected, e, frac, live, op, prime, row, sub, sum, v } from "../math";
 
 type Values = Readonly<Record<string, number>>;
 
@@ -15,6 +15,20 @@ const xi = (): JSX.Element => sub(v("x"), v("i"));
 const xj = (): JSX.Element => sub(v("x"), v("j"));
 const m = (index: string): JSX.Element => sub(v("m"), v(index));
 const d = (index: string): JSX.Element => sub(v("d"), v(index));
+
+/** What m or d was one element ago. */
+const before = (name: string): JSX.Element =>
+  sub(v(name), row(v("j"), op("−"), <mn>1</mn>));
+
+/** The correction with the numbers of the run. */
+const correctedHere = (values: Values, added: number | undefined): JSX.Element =>
+  corrected(
+    live(values["new_sum"]),
+    live(values["old_sum"]),
+    live(values["before"]),
+    live(values["after"]),
+    live(added),
+  );
 
 export const FORMULAS: Record<LessonId, Pair> = {
   subtract: {
@@ -64,36 +78,20 @@ export const FORMULAS: Record<LessonId, Pair> = {
   },
   split: {
     general: () =>
-      row(
-        d("j"),
-        op("="),
-        sub(v("d"), row(v("j"), op("−"), <mn>1</mn>)),
-        op("·"),
-        e(row(sub(v("m"), row(v("j"), op("−"), <mn>1</mn>)), op("−"), m("j"))),
-        op("+"),
-        e(row(xj(), op("−"), m("j"))),
-      ),
+      corrected(d("j"), before("d"), before("m"), m("j"), e(row(xj(), op("−"), m("j")))),
     here: (values) =>
       values["before"] === undefined
         ? null
-        : row(
-            live(values["new_sum"]),
-            op("="),
-            live(values["old_sum"]),
-            op("·"),
-            e(row(live(values["before"]), op("−"), live(values["after"]))),
-            op("+"),
-            live(values["new_terms"]),
-          ),
+        : correctedHere(values, values["new_terms"]),
   },
   stays: {
     general: () =>
       row(
         m("j"),
         op("="),
-        sub(v("m"), row(v("j"), op("−"), <mn>1</mn>)),
+        before("m"),
         op("⟹"),
-        e(row(sub(v("m"), row(v("j"), op("−"), <mn>1</mn>)), op("−"), m("j"))),
+        e(row(before("m"), op("−"), m("j"))),
         op("="),
         e(<mn>0</mn>),
         op("="),
@@ -110,27 +108,17 @@ export const FORMULAS: Record<LessonId, Pair> = {
   },
   tiles: {
     general: () =>
-      row(
+      corrected(
         prime("d"),
-        op("="),
         v("d"),
-        op("·"),
-        e(row(v("m"), op("−"), prime("m"))),
-        op("+"),
+        v("m"),
+        prime("m"),
         sum(row(v("i"), op("∈"), v("T")), null, e(row(xi(), op("−"), prime("m")))),
       ),
     here: (values) =>
       values["tile"] === undefined
         ? null
-        : row(
-            live(values["new_sum"]),
-            op("="),
-            live(values["old_sum"]),
-            op("·"),
-            e(row(live(values["before"]), op("−"), live(values["after"]))),
-            op("+"),
-            live(values["tile_sum"]),
-          ),
+        : correctedHere(values, values["tile_sum"]),
   },
   early: {
     general: () =>

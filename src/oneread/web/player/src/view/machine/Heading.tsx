@@ -4,7 +4,8 @@ import { t } from "../../strings";
 import { Icon } from "../Icons";
 import { KernelSelect } from "../KernelSelect";
 import type { Seen } from "../seen";
-import { edited, useSession } from "../state";
+import { Stale } from "../Stale";
+import { edited, isBroken, useSession } from "../state";
 import { useStore } from "../store";
 
 export function Heading({ slot, alone }: { slot: number; alone: boolean }): JSX.Element {
@@ -70,6 +71,16 @@ function Progress({ slot }: { slot: number }): JSX.Element | null {
 
 function Verdict({ seen, slot }: { seen: Seen; slot: number }): JSX.Element | null {
   const session = useSession();
+  const stale = useStore(session.store, (state) => state.stale);
+  const broken = useStore(session.store, (state) => isBroken(state, slot));
+  if (broken) {
+    return (
+      <span class="tag error">
+        <Icon name="error" /> {t.machine.refused}
+      </span>
+    );
+  }
+  if (stale) return <Stale />;
   const { faults } = seen.recording.run;
   const errors = faults.filter((one) => one.severity === "error");
   const warnings = faults.filter((one) => one.severity === "warning");

@@ -21,7 +21,7 @@ export function Machine(): JSX.Element {
   const { store } = session;
   const slots = useStore(store, (state) => state.slots);
   const focus = useStore(store, (state) => state.focus);
-  const stale = useStore(store, (state) => (state.refused?.diagnostics.length ?? 0) > 0);
+  const stale = useStore(store, (state) => state.stale);
   const box = useRef<HTMLDivElement>(null);
   const [alone, setAlone] = useState(false);
   useLayoutEffect(() => {
@@ -105,6 +105,8 @@ class Machines {
   #key = "";
   #arranged: readonly Seen[] = [];
   #gutter = 0;
+  /** Of all columns: to ask for it in each frame would have the page laid out in each. */
+  #width = 0;
 
   constructor(
     private readonly session: Session,
@@ -119,8 +121,12 @@ class Machines {
     const later = (): void => {
       this.#frame ||= requestAnimationFrame(() => this.#draw());
     };
-    const observer = new ResizeObserver(later);
+    const observer = new ResizeObserver(() => {
+      this.#width = outer.clientWidth;
+      later();
+    });
     observer.observe(outer);
+    this.#width = outer.clientWidth;
     this.#undo.push(() => observer.disconnect(), session.store.listen(later));
     this.#draw();
   }
@@ -144,7 +150,7 @@ class Machines {
       const plan = this.#plans.get(slot);
       if (!plan) continue;
       this.#stages.get(slot)?.draw(one, plan, {
-        lane: state.lane ?? 0,
+        lane: one.laneOf(state.lane),
         shown: state.shown?.slot === slot ? state.shown : null,
         gutter: this.#gutter,
         moving: state.near && state.speed < 4 && !still(),
@@ -156,7 +162,7 @@ class Machines {
   /** Make new plans where what is shown, or the room for it, is another. */
   #arrange(seen: readonly (readonly [number, Seen])[]): void {
     const colours = palette();
-    const width = Math.floor(this.outer.clientWidth / this.#stages.size);
+    const width = Math.floor(this.#width / this.#stages.size);
     for (const [slot, one] of seen) this.#stages.get(slot)?.follow(one);
     const contents = seen.map(([slot, one]): Contents & { passes: number } => ({
       ...contentsOf(one, this.#stages.get(slot)?.windows ?? new Map(), one.step?.warp ?? 0),

@@ -1,7 +1,6 @@
 // The cells of all bands, drawn on a canvas that keeps them: a frame draws only what changed.
-import type { State, Value } from "../../model";
+import type { Extent, State, Value } from "../../model";
 import { type Palette, shade } from "../colours";
-import type { Extent } from "../seen";
 import { COLUMNS } from "./contents";
 import { type Plan, type Plot, corner } from "./plan";
 

@@ -31,15 +31,9 @@ export function placesOf(plan: Plan, request: Request): Places {
   });
 }
 
-/**
- * Return the lane of each cell of a request. Where a condition within the statement left lanes out,
- * the recording does not name the others, and each cell is drawn to the lane in its own column.
- */
-function lanesOf(request: Request, places: Places): readonly number[] {
-  if (request.laneOf) return request.laneOf;
-  const active = bits(request.lanes ?? 0);
-  if (active.length === request.cells.length) return active;
-  return places.map((place, index) => (place ? place[1] : index) % COLUMNS);
+/** Return the lane of each cell of a request; of one that all lanes share, the first of them. */
+function lanesOf({ laneOf, lanes }: Request): readonly number[] {
+  return laneOf ?? bits(lanes);
 }
 
 export function bits(mask: number): number[] {
@@ -55,7 +49,7 @@ export function flows(plan: Plan, request: Request): Flow[] {
   const laneWidth = plan.w / COLUMNS;
   const edge = (lane: number): number => plan.x + lane * laneWidth;
   if (request.together) return together(request, places, edge, warp.top);
-  const lanes = lanesOf(request, places);
+  const lanes = lanesOf(request);
   const found: Flow[] = [];
   let start = 0;
   for (let next = 1; next <= places.length; next++) {
@@ -95,7 +89,7 @@ function together(
   const place = places[0];
   if (!place) return [];
   const [x, y] = corner(...place);
-  const active = bits(request.lanes ?? -1);
+  const active = bits(request.lanes);
   const [low = 0, high = COLUMNS - 1] = [active[0], active[active.length - 1]];
   const lanes = [edge(low), edge(high + 1)] as const;
   const { w, h } = place[0];
@@ -107,12 +101,12 @@ export function arcs(plan: Plan, all: readonly Request[]): Arc[] {
   const store = all.find((one) => one.kind === "store" && one.buffer.space === "shared");
   if (!store) return [];
   const target = placesOf(plan, store);
-  const lanes = lanesOf(store, target);
+  const lanes = lanesOf(store);
   const found: Arc[] = [];
   for (const load of all) {
     if (load.kind !== "load" || load.buffer.index !== store.buffer.index) continue;
     const from = placesOf(plan, load);
-    const theirs = lanesOf(load, from);
+    const theirs = lanesOf(load);
     from.forEach((place, index) => {
       const goal = target[lanes.indexOf(theirs[index] ?? -1)];
       if (!place || !goal || (place[0] === goal[0] && place[1] === goal[1])) return;

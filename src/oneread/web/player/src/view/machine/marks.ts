@@ -239,7 +239,7 @@ function pills(
     context.textAlign = "center";
     const width = Math.min(plan.width - 8 * unit, context.measureText(text).width + 18 * unit);
     const x = Math.max(width / 2 + 4 * unit, Math.min(plan.x + plan.w / 2, plan.width - width / 2));
-    const y = above.bottom + (space === "global" ? 18 : 13) * unit;
+    const y = above.bottom + (space === "global" ? 18 : 12) * unit;
     context.beginPath();
     context.roundRect(x - width / 2, y - 10 * unit, width, 20 * unit, 10 * unit);
     context.fillStyle = bad ? palette.faultWash : palette.surface;

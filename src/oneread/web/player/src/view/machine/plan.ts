@@ -73,7 +73,7 @@ export function plans(
   ]);
   const heights = [0, 1, 2].map((band) => Math.max(...parts.map((one) => one[band]!.height)));
   const names: readonly Band[] = ["hbm", "sram", "register"];
-  const gaps = [0, 36 * unit, 40 * unit];
+  const gaps = [0, 36 * unit, 46 * unit];
   return parts.map((three) => {
     let top = 0;
     const bands: BandPlan[] = [];

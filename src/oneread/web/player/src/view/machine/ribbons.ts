@@ -52,7 +52,7 @@ function ribbon(
 ): void {
   const [from, to] = [flow.cellBottom, flow.laneTop];
   const paint = context.createLinearGradient(0, from, 0, to);
-  const [strong, weak] = many > 8 ? [0.5, 0.3] : [0.3, 0.16];
+  const [strong, weak] = many > 8 ? [0.5, 0.3] : [0.26, 0.12];
   paint.addColorStop(0, faded(colour, up ? weak : strong));
   paint.addColorStop(1, faded(colour, up ? strong : weak));
   shape(context, flow, progress, up, paint);

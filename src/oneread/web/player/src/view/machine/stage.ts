@@ -1,8 +1,8 @@
 // The canvases of one kernel: three on top of each other, so that cells stay while ribbons move.
-import { type Request, exchange, requests } from "../../model";
+import { type Extent, type Recording, type Request, exchange, extentOf, requests } from "../../model";
 import { t } from "../../strings";
 import { type Palette, palette } from "../colours";
-import type { Extent, Seen } from "../seen";
+import type { Seen } from "../seen";
 import type { Shown } from "../state";
 import { CellPainter } from "./cells";
 import { paintMarks } from "./marks";
@@ -38,19 +38,22 @@ export class Stage {
   #block = -1;
 
   readonly #bands: HTMLElement[];
+  /** Over the canvases, so that no ribbon covers them. */
+  readonly #titles: HTMLElement[];
+  /** Which block it is, of how many threads. */
+  readonly #shape = document.createElement("span");
   #asked = 0;
   #drawn: readonly unknown[] = [];
 
   constructor(readonly host: HTMLElement) {
-    this.#bands = BANDS.map((band) => {
-      const box = document.createElement("div");
-      box.className = `band ${band}`;
-      const name = document.createElement("b");
-      name.textContent = t.bands[band].name;
-      box.append(name, t.bands[band].about);
-      host.append(box);
-      return box;
-    });
+    const boxes = (kind: string): HTMLElement[] =>
+      BANDS.map((band) => {
+        const box = document.createElement("div");
+        box.className = `${kind} ${band}`;
+        host.append(box);
+        return box;
+      });
+    this.#bands = boxes("band");
     this.#contexts = LAYERS.map((name) => {
       const canvas = document.createElement("canvas");
       canvas.className = `layer ${name}`;
@@ -58,6 +61,13 @@ export class Stage {
       const context = canvas.getContext("2d");
       if (context === null) throw new Error("this browser draws no canvas");
       return context;
+    });
+    this.#titles = boxes("band-title");
+    BANDS.forEach((band, index) => {
+      const name = document.createElement("b");
+      name.textContent = t.bands[band].name;
+      this.#titles[index]!.append(name, t.bands[band].about);
+      if (band === "register") this.#titles[index]!.append(this.#shape);
     });
   }
 
@@ -114,6 +124,7 @@ export class Stage {
     this.#drawn = now;
     this.#fit(plan);
     this.#plan = plan;
+    this.#shape.textContent = shapeOf(recording, block);
     const state = recording.state(at);
     const all = at < 0 ? [] : requests(recording, at);
     const [under, cells, over] = this.#contexts as [
@@ -121,7 +132,8 @@ export class Stage {
       CanvasRenderingContext2D,
       CanvasRenderingContext2D,
     ];
-    const extents = (plot: Plot): Extent => extentOf(seen, plot);
+    const extents = ({ buffer, variable }: Plot): Extent =>
+      extentOf(recording, buffer?.space ?? "register", buffer?.name ?? variable);
     if (this.#cells.paint(cells, plan, colours, state, block, extents)) {
       paintNames(cells, plan, colours, view.gutter);
     }
@@ -161,6 +173,7 @@ export class Stage {
         const { style } = this.#bands[index]!;
         style.top = `${top}px`;
         style.height = `${bottom - top}px`;
+        this.#titles[index]!.style.top = style.top;
       });
     }
     const ratio = window.devicePixelRatio || 1;
@@ -185,28 +198,9 @@ export class Stage {
   }
 }
 
-/** How far the values of a plot reach, which its colours span. */
-function extentOf(seen: Seen, plot: Plot): Extent {
-  const { recording } = seen;
-  const { buffer, variable } = plot;
-  if (buffer) {
-    return seen.extent(`${buffer.space} ${buffer.name}`, (step) => {
-      const count = Math.min(buffer.cells, 4096);
-      const cells = recording.state(step).cells(buffer, 0, count, { block: seen.block });
-      return cells.values.filter((_, cell) => cells.set[cell]);
-    });
-  }
-  return seen.extent(`register ${variable}`, (step) =>
-    [...plotWarps(seen)].flatMap((warp) => {
-      const found = recording.state(step).register({ block: seen.block, warp }, variable);
-      if (!found) return [];
-      return found.values.map(Number).filter((_, lane) => (found.set >>> lane) & 1);
-    }),
-  );
-}
-
-function plotWarps(seen: Seen): number[] {
-  return Array.from({ length: Math.min(4, seen.recording.warps) }, (_, warp) => warp);
+function shapeOf({ run }: Recording, block: number): string {
+  const blocks = run.launch.grid.reduce((all, extent) => all * extent, 1);
+  return t.machine.threads(block, blocks, run.launch.block);
 }
 
 export function measure(names: readonly string[], colours: Palette, most: number): number {

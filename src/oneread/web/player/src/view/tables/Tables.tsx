@@ -9,6 +9,7 @@ import { number } from "../machine/tip";
 import type { Seen } from "../seen";
 import { useSession } from "../state";
 import { useStore } from "../store";
+import { ChartTable } from "./ChartTable";
 
 /** Cells of a row of a table: a sector of 32 bytes, where cells are floats. */
 const ACROSS = 8;
@@ -24,7 +25,8 @@ export function Tables(): JSX.Element {
   const moves = useStore(store, (state) => state.moves);
   const kept = useRef<JSX.Element | null>(null);
   const of = useRef("");
-  const key = `${moves} ${name}`;
+  const chosen = useStore(store, (state) => `${state.lane} ${state.watched.join()}`);
+  const key = `${moves} ${name} ${chosen}`;
   if (open && seen && !playing && of.current !== key) {
     kept.current = <All seen={seen} />;
     of.current = key;
@@ -81,6 +83,7 @@ function All({ seen }: { seen: Seen }): JSX.Element {
         <h3>{t.bands.register.name}</h3>
         <Registers seen={seen} />
       </div>
+      <ChartTable seen={seen} />
     </>
   );
 }
@@ -144,7 +147,11 @@ function BufferTable({ seen, buffer, asked }: BufferProps): JSX.Element {
 function Registers({ seen }: { seen: Seen }): JSX.Element {
   const { recording, at, step, block } = seen;
   const warp = step?.warp ?? 0;
-  const all = recording.state(at).registers({ block, warp });
+  // Addresses say nothing to a reader.
+  const all = recording
+    .state(at)
+    .registers({ block, warp })
+    .filter((one) => !one.type.includes("*"));
   return (
     <div class="scroll" role="region" aria-label={t.bands.register.name} tabIndex={0}>
       <table class="cells">
