@@ -257,7 +257,7 @@ struct Online {
         i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, nothing);
       }
       if (i < stop) {
-        F largest = top;
+        F largest = V::set(-(C)__builtin_inf());  // not `top`, which a NaN may hide
         for (int u = 0; u < U; u++) largest = V::hi(Row::load(x + i + u * W), largest);
         move_reference(largest, column + i);
         if (scale.general != kGeneral) return i;
