@@ -246,6 +246,12 @@ struct Vec : Types<C> {
 #endif
   }
 
+  // Fetch n bytes that will be read in a while into the caches behind the innermost one.
+  static ONEREAD_INLINE void expect_loads(const void* p, size_t n) {
+    constexpr size_t kLine = 64;
+    for (size_t b = 0; b < n; b += kLine) __builtin_prefetch((const char*)p + b, 0, 2);
+  }
+
   // Past the caches; p is aligned to the vector.
   static ONEREAD_INLINE void stream(C* p, F v) {
 #if defined(ONEREAD_SCALAR)
