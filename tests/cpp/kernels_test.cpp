@@ -251,7 +251,7 @@ void check_strip(const std::vector<C>& x, size_t rows, size_t vocab, double t, b
   std::vector<C> want(rows * vocab), across(rows * vocab), got(rows * vocab), e(kShortColumns);
   auto stride = (ptrdiff_t)vocab, step = (ptrdiff_t)rows;
   k.softmax_rows(
-      {x.data(), want.data(), stride, stride, rows, vocab, Temperature(t), e.data(), log});
+      {x.data(), want.data(), stride, stride, rows, vocab, Temperature(t), e.data(), log, false});
   for (size_t i = 0; i < rows * vocab; i++) across[i % vocab * rows + i / vocab] = x[i];
   std::vector<char> room(vocab * kStripBytes + 64);
   char* line = room.data() + (-(uintptr_t)room.data() & 63);

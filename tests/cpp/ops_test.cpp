@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "driver.hpp"
+#include "stores.hpp"
 
 using namespace oneread;
 
@@ -75,6 +76,22 @@ TEST(bits_do_not_depend_on_threads_or_on_other_rows) {
     auto middle = run_softmax(alone, 1, log, 3);
     CHECK(std::memcmp(middle.data(), one.data() + 100003, middle.size() * 4) == 0);
   }
+}
+
+TEST(bits_do_not_depend_on_the_kind_of_store) {
+  for (size_t vocab : {4000, 5003, 200003}) {
+    auto x = normal<float>(9 * vocab, 4, (unsigned)vocab);
+    for (bool log : {false, true}) {
+      set_stores(Stores::regular);
+      auto want = run_softmax(x, 9, log, 2);
+      set_stores(Stores::streaming);
+      auto got = run_softmax(x, 9, log, 2);
+      bool streamed = std::strcmp(last_record()->stores, "streaming") == 0;
+      CHECK(streamed == (!log || vocab > kShortColumns), "V = %zu", vocab);
+      CHECK(std::memcmp(got.data(), want.data(), got.size() * 4) == 0, "V = %zu", vocab);
+    }
+  }
+  set_stores(Stores::any);
 }
 
 TEST(columns_of_a_matrix_have_the_bits_of_its_rows) {

@@ -17,8 +17,8 @@ Array = NDArray[Any]
 Everything = Callable[..., Any]
 
 VOCABS = (1, 5, 100, 1000, 32768, 32769, 100_003, 300_001)
-#: Outputs from this size on, when they are given, are stored past the caches.
-STREAMING_BYTES = 64 << 20
+#: How often the rows of `alone` are repeated: enough for several items a thread.
+TIMES = 12
 
 each_row_op = pytest.mark.parametrize("op", [n for n, spec in OPS.items() if spec.row_output])
 each_small_op = pytest.mark.parametrize("op", [n for n, spec in OPS.items() if not spec.row_output])
@@ -119,14 +119,13 @@ def test_bits_do_not_depend_on_the_kind_of_store(
     op: str, dtype: str, vocab: int, stores: str, alone: Any, memory: Any
 ) -> None:
     x = alone.logits(dtype, vocab)
-    times = -(-STREAMING_BYTES // x.nbytes)
-    many = np.tile(x, (times, 1))
+    many = np.tile(x, (TIMES, 1))
     run, expected = getattr(oneread, op), alone.expected(op, dtype, vocab)
 
     def check(result: Array, kind: str, how: str) -> None:
         record = oneread.last_kernel()
         assert (record.stores, record.layout) == (kind, "rows"), how
-        assert (alone.bits(result).reshape(times, alone.rows, -1) == expected).all(), how
+        assert (alone.bits(result).reshape(TIMES, alone.rows, -1) == expected).all(), how
 
     check(run(many), "regular", "a fresh output")
     y = memory.empty(many.shape, many.dtype, 0)
@@ -139,10 +138,19 @@ def test_bits_do_not_depend_on_the_kind_of_store(
     check(run(many, out=many), stores, "in place")
 
 
+@pytest.mark.parametrize(("rows", "stores"), [(100, "regular"), (700, "streaming")])
+def test_given_outputs_far_larger_than_caches_are_stored_past_them(rows: int, stores: str) -> None:
+    x = np.zeros((rows, 25_000), "f4")
+    oneread.softmax(x, out=np.empty_like(x))
+    assert oneread.last_kernel().stores == stores
+    oneread.softmax(x)
+    assert oneread.last_kernel().stores == "regular"
+
+
 @pytest.mark.parametrize(("name", "stores"), [("regular", "regular"), ("streaming", "streaming")])
 def test_variable_forces_the_stores(name: str, stores: str, fresh: Callable[..., Any]) -> None:
     code = (
-        "import json, numpy as np, oneread; x = np.zeros((1000, 20_000), 'f4')\n"
+        "import json, numpy as np, oneread; x = np.zeros((10, 20_000), 'f4')\n"
         "oneread.log_softmax(x, out=np.zeros_like(x))\n"
         "print(json.dumps(oneread.last_kernel().stores))"
     )
@@ -158,13 +166,55 @@ def test_unknown_stores_are_refused(fresh: Callable[..., Any]) -> None:
     assert "ONEREAD_STORES is 'quick'" in fresh(code, ONEREAD_STORES="quick")
 
 
+#: Short rows, rows that a thread keeps as a whole, and longer ones.
+STREAMED = [
+    ("float32", 3100), ("float32", 4000), ("float32", 4096), ("float64", 1600),
+    ("float32", 4097), ("float32", 66_003), ("float32", 300_001), ("float64", 150_001),
+]  # fmt: skip
+
+
 @pytest.mark.usefixtures("streaming")
-def test_row_too_long_to_keep_is_stored_through_the_caches(alone: Any) -> None:
-    x = np.tile(alone.logits("float32", 300_001), (10, 1))
-    y = np.empty_like(x)
-    assert x.nbytes >= STREAMING_BYTES
-    got = alone.bits(oneread.softmax(x, out=y)).reshape(10, alone.rows, -1)
-    assert oneread.last_kernel().stores == "regular"
-    assert (got == alone.expected("softmax", "float32", 300_001)).all()
-    oneread.log_softmax(x, out=y)
+@pytest.mark.parametrize(("dtype", "vocab"), STREAMED)
+def test_bits_of_uneven_rows_do_not_depend_on_the_kind_of_store(
+    dtype: str, vocab: int, alone: Any, memory: Any
+) -> None:
+    rng = np.random.default_rng(vocab)
+    x = rng.permutation(np.tile(alone.logits(dtype, vocab), (6, 1)))
+    lengths = np.where(rng.random(len(x)) < 0.3, vocab, rng.integers(0, vocab + 1, len(x)))
+    lengths[:3] = vocab, 0, vocab - 1
+    temperatures = rng.choice([1.0, 0.7, 3.0, 1e-30], len(x))
+    for options in ({"lengths": lengths}, {"temperature": temperatures}):
+        for threads in (1, 2):
+            results = []
+            for stores, n_bytes in (("regular", x.itemsize), ("streaming", 5 * x.itemsize)):
+                cpu.native.set_stores(stores)
+                y = memory.empty(x.shape, x.dtype, n_bytes)
+                oneread.softmax(x, out=y, threads=threads, **options)
+                assert oneread.last_kernel().stores == stores
+                results.append(alone.bits(y))
+            assert (results[0] == results[1]).all(), (options.keys(), threads)
+
+
+@pytest.mark.usefixtures("streaming")
+@pytest.mark.parametrize(("dtype", "vocab"), STREAMED)
+def test_bits_of_even_rows_do_not_depend_on_the_kind_of_store(
+    dtype: str, vocab: int, alone: Any, memory: Any
+) -> None:
+    x = np.tile(alone.logits(dtype, vocab), (TIMES, 1))
+    expected = alone.expected("softmax", dtype, vocab)
+    for n_bytes in (0, x.itemsize):
+        for threads in (1, 2):
+            y = memory.empty(x.shape, x.dtype, n_bytes)
+            oneread.softmax(x, out=y, threads=threads)
+            assert oneread.last_kernel().stores == "streaming"
+            assert (alone.bits(y).reshape(TIMES, alone.rows, -1) == expected).all()
+    oneread.softmax(x, out=x)
     assert oneread.last_kernel().stores == "streaming"
+    assert (alone.bits(x).reshape(TIMES, alone.rows, -1) == expected).all()
+
+
+@pytest.mark.usefixtures("streaming")
+def test_short_rows_of_logarithms_are_stored_through_the_caches() -> None:
+    x = np.zeros((100, 4096), "f4")
+    oneread.log_softmax(x, out=np.empty_like(x))
+    assert oneread.last_kernel().stores == "regular"

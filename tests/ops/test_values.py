@@ -245,6 +245,17 @@ def test_nan_anywhere_makes_every_statistic_of_its_row_nan(place: int, plain_kin
         assert np.isnan(plain_kind.numbers(top.lse)).all()
 
 
+@each_whole
+@pytest.mark.parametrize("nans", [slice(640, 704), slice(693, 694)], ids=["many", "one"])
+def test_logit_far_above_those_beside_a_nan_is_no_obstacle(
+    op: Any, nans: slice, plain_kind: Any
+) -> None:
+    values = np.zeros((1, 10_000))
+    values[0, nans], values[0, 704:768] = NAN, 1000
+    assert np.isnan(plain_kind.numbers(op(plain_kind(values)))).all()
+    assert np.isnan(plain_kind.numbers(oneread.logsumexp(plain_kind(values)))).all()
+
+
 @pytest.mark.parametrize("special", [INF, -INF], ids=["plus_inf", "minus_inf"])
 def test_nan_beside_an_infinity_still_makes_the_row_nan(special: float, kind: Any) -> None:
     for row in ([special, NAN, 1.0], [NAN, special, 1.0], [special, special, NAN]):

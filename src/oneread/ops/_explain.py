@@ -366,4 +366,4 @@ def _work_reasons(call: Call, record: KernelRecord, fresh: bool) -> Iterator[str
     elif record.stores == "regular" and fresh:
         yield "stores: regular, for the output is fresh memory that comes through the caches"
     elif record.stores == "regular":
-        yield "stores: regular, for the output fits in the caches"
+        yield "stores: regular, for the output fits in the caches or its rows are short"

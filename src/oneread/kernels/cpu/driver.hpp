@@ -56,9 +56,8 @@ struct Outputs {
 };
 
 // Longest row whose exponentials a thread keeps in its own room; longer ones go to y, or are
-// computed again. Two rows of them, where they fit, so that one is written while the next is
-// summed.
-inline constexpr size_t kKeptBytes = (size_t)768 << 10, kFusedBytes = (size_t)504 << 10;
+// computed again.
+inline constexpr size_t kKeptBytes = (size_t)768 << 10;
 
 // How a request will be carried out. Everything that could change a bit of the result depends on V,
 // the types and the layout of x alone.
@@ -72,10 +71,8 @@ struct Plan {
   bool by_span;         // threads share rows
   bool is_short;        // rows of up to kShortColumns columns
   bool in_strips;       // such rows, staged by vectors that lie across them
-  bool fused;           // a row is written while the next is summed
-  size_t kept_rows;     // of exponentials, kept by each thread
-  size_t kept_step;     // elements from one to the next
-  bool streaming;       // y is stored past the caches
+  size_t kept;          // columns whose exponentials each thread keeps, from the first one on
+  bool streaming;       // they go past the caches to y, a row while the next one is summed
   Selection selection;  // of top-k
   int threads;
   size_t span_columns, spans;

@@ -94,6 +94,26 @@ struct NarrowElement {
 
 template <>
 struct Element<Bfloat> : NarrowElement<Bfloat, Element<Bfloat>> {
+  using U16Pairs __attribute__((vector_size(W * 4))) = uint16_t;
+
+#if defined(__AVX512F__)
+  // In and out of the upper halves by one permutation each. GCC makes two halves of its own
+  // conversion, and shifts before and after: 1010 instead of 820 us for 4000 rows of 1000.
+  static ONEREAD_INLINE F widen(U16 v) {
+    U16Pairs from{};
+    for (int i = 0; i < W; i++) from[2 * i] = from[2 * i + 1] = (uint16_t)i;
+    return (F)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, (__m512i)from,
+                                             _mm512_castsi256_si512((__m256i)v));
+  }
+  static ONEREAD_INLINE U16 narrow(F v) {
+    U16Pairs from{};
+    for (int i = 0; i < W; i++) from[i] = (uint16_t)(2 * i + 1);
+    U u = (U)v, half = ((u >> 16) & 1) + 0x7fff, quiet = u | 0x400000;
+    __mmask16 number = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_ORD_Q);
+    __m512i bits = _mm512_mask_add_epi32((__m512i)quiet, number, (__m512i)u, (__m512i)half);
+    return (U16)_mm512_castsi512_si256(_mm512_permutexvar_epi16((__m512i)from, bits));
+  }
+#else
   static ONEREAD_INLINE F widen(U16 v) { return (F)(__builtin_convertvector(v, U) << 16); }
   static ONEREAD_INLINE U16 narrow(F v) {
     U u = (U)v;
@@ -101,6 +121,7 @@ struct Element<Bfloat> : NarrowElement<Bfloat, Element<Bfloat>> {
     U quiet = u | 0x400000;                    // a NaN must not round up to infinity
     return __builtin_convertvector((v == v ? rounded : quiet) >> 16, U16);
   }
+#endif
 };
 
 template <>

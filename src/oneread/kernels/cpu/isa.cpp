@@ -64,7 +64,7 @@ struct Entry {
   }
   static void write_row(const SoftmaxRows& job, const Short<E, false, false>& sums, E* y,
                         const C* e) {
-    double total = __builtin_isfinite(sums.m) ? sums.sum.total() : __builtin_nan("");
+    double total = sums.total();
     if (__builtin_isnan(total)) Output<E>::fill(y, job.vocab, total);
     else Output<E>::scale(e, y, job.vocab, divided({1, 0}, total), false);
   }
@@ -80,7 +80,33 @@ struct Entry {
       else Output<E>::log_shift(x, y, job.vocab, sum[r].m, job.temperature, log_sum[r], false);
     }
   }
+  // Row by row: each is written past the caches while the next one is summed, whose exponentials
+  // take the place of its own.
+  static void streamed_rows(const SoftmaxRows& job) {
+    const E* x = (const E*)job.x;
+    E* y = (E*)job.y;
+    Piece piece;
+    Pending pending{&piece, 0, 0, true};
+    for (size_t row = 0; row < job.rows; row++, x += job.x_stride, y += job.y_stride) {
+      // Lines that this row has in part, and shares with its neighbours, are not streamed.
+      Vec<C>::expect_store(y + job.vocab);
+      Short<E, false, false> sums;
+      sums.template many<true, true>(x, 0, 1, job.vocab, job.temperature, (C*)job.exponentials, 0,
+                                     &sums, {x + job.x_stride, nullptr, 0},
+                                     Writer<E, false>(&pending));
+      double total = sums.total();
+      if (__builtin_isnan(total)) {
+        Output<E>::fill(y, job.vocab, total);
+      } else {
+        piece = {job.exponentials, y, job.vocab, divided({1, 0}, total)};
+        pending = {&piece, 1, 0, true};
+      }
+    }
+    write<false>(&pending);
+  }
   static void softmax_rows(const SoftmaxRows& job) {
+    if constexpr (sizeof(E) == sizeof(C))
+      if (job.streaming) return streamed_rows(job);
     if (job.log) rows<true>(job);
     else rows<false>(job);
   }

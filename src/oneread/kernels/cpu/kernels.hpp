@@ -120,6 +120,7 @@ struct SoftmaxRows {
   Temperature temperature;
   void* exponentials;  // room for kShortColumns in the compute type; null: they go to y
   bool log;
+  bool streaming;  // past the caches, from `exponentials`; not with `log`
 };
 
 // Short rows that lie side by side, for `softmax_strip`: at most two cache lines of them in the

@@ -230,11 +230,13 @@ struct Online {
         break;
       }
       high = largest;
+      if constexpr (Side::kAhead > 0)
+        V::expect_loads((const char*)(x + i) + Side::kAhead, U * W * sizeof(E));
+      side.step();
       for (int u = 0; u < U; u++) {
         F e = add<kGeneral>(v[u], u, sums, k, c);
         if constexpr (kStore) V::store(e_out + i + u * W, e);
       }
-      side.step();
     }
     beside = side;
     put(sums);
@@ -257,7 +259,7 @@ struct Online {
         i = run_blocks<kGeneral, kStore>(x, i, stop, e_out, nothing);
       }
       if (i < stop) {
-        F largest = top;
+        F largest = V::set(-(C)__builtin_inf());  // not `top`, which a NaN may hide
         for (int u = 0; u < U; u++) largest = V::hi(Row::load(x + i + u * W), largest);
         move_reference(largest, column + i);
         if (scale.general != kGeneral) return i;
@@ -265,6 +267,7 @@ struct Online {
         fold();
       }
     }
+    if (i < n) side.finish();  // its pieces may lie where the tail's exponentials go
     const ExpConstants<C> c;
     for (int u = 0; i < n; i += W, u++) {  // at most U vectors, the last one not full
       int lanes = n - i < (size_t)W ? (int)(n - i) : W;
@@ -291,7 +294,8 @@ struct Online {
   }
 
   // Feed n more columns. With kStore their exponentials, each against the reference of its segment,
-  // go to e_out, which may be x. `side` does its own work block by block.
+  // go to e_out, which may be x, or where `side` takes pieces of the row before from: it is never
+  // behind. `side` does its own work block by block.
   template <bool kStore, class Side>
   ONEREAD_INLINE void feed(const E* x, size_t n, C* e_out, Side&& side) {
     for (size_t i = 0; i < n;)

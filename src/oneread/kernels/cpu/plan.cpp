@@ -21,9 +21,14 @@ size_t span_for(size_t vocab) {
   return std::max(kSpan, std::bit_ceil((vocab + 63) / 64));
 }
 
-// Stores past the caches can pay once y does not stay in them; within, they take twice as long. Of
-// short rows they never do: 40000 x 1000 take 20 instead of 16 ms on an Intel Xeon.
-constexpr size_t kStreamingBytes = (size_t)64 << 20;
+// Exponentials on their way past the caches stay in the second one, 1 MiB on Zen 4, beside the
+// logits that pass; what is left of a longer row goes to y itself.
+constexpr size_t kStreamedBytes = (size_t)512 << 10;
+
+// A row has lines that it shares with its neighbours, and a beginning and an end. 16000 x 2000 take
+// 7.7 instead of 7.0 ms, 12000 x 3000 as much instead of 8.3, 4000 x 4000 3.0 instead of 3.3 (Zen
+// 4); 40000 x 1000 20 instead of 16 ms on an Intel Xeon.
+constexpr size_t kLeastStreamedBytes = 12 << 10;
 
 // With fewer rows side by side too many lanes of a vector across them would be empty: of 4 rows of
 // 1000 columns, 1860 instead of 1320 us; of 8, 950 instead of 1380 us.
@@ -95,6 +100,29 @@ void choose_groups(const Request& request, const Layout& layout, size_t width, P
   if (plan.selection != Selection::block_max) plan.groups = 0;
 }
 
+// Whether y is stored past the caches, and how many exponentials of a row each thread keeps.
+void choose_stores(const Request& request, const Layout& layout, Plan& plan) {
+  size_t item = plan.in_double ? 8 : 4, row_bytes = layout.vocab * item;
+  bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
+  bool pays = own_type && !plan.staged && !plan.by_span && !request.fresh &&
+              row_bytes >= kLeastStreamedBytes && layout.rows * row_bytes >= streaming_from();
+  if (request.log) {
+    plan.streaming = pays && !plan.is_short;
+    return;
+  }
+  size_t whole_spans = kStreamedBytes / item / plan.span_columns * plan.span_columns;
+  size_t streamed = plan.is_short ? kShortColumns : std::min(layout.vocab, whole_spans);
+  plan.streaming = pays && streamed > 0;
+  // Exponentials go to y itself, so that its lines are fetched during the arithmetic: 830 instead
+  // of 1000 us for 4000 rows of 1000; of rows of 100, 110 instead of 102 us. Past the caches
+  // nothing is fetched.
+  constexpr size_t kInY = 256;
+  if (plan.streaming) plan.kept = streamed;
+  else if (own_type && layout.vocab >= kInY) plan.kept = 0;
+  else if (plan.is_short) plan.kept = kShortColumns;
+  else if (row_bytes <= kKeptBytes) plan.kept = layout.vocab;
+}
+
 const char* kernel_name(const Request& request, const Plan& plan) {
   if (request.op == "softmax") return "lazy_softmax";
   if (request.op == "log_softmax") return "lazy_log_softmax";
@@ -135,25 +163,7 @@ Plan make_plan(const Request& request, const Layout& layout) {
   if (request.top_k) choose_groups(request, layout, (size_t)plan.tables(plan.element).width, plan);
   plan.threads = layout.rows * layout.vocab < kSmall ? 1 : std::max(1, request.threads);
   plan.by_span = plan.threads > 1 && plan.spans > 1 && layout.rows < 2 * (size_t)plan.threads;
-  bool own_type = plan.element == ElementType::f32 || plan.element == ElementType::f64;
-  size_t row_bytes = layout.vocab * (plan.in_double ? 8 : 4);
-  bool kept = request.log || row_bytes <= kKeptBytes;
-  plan.streaming = request.y && direct && own_type && kept && !request.fresh && !plan.by_span &&
-                   !plan.is_short &&
-                   layout.rows * layout.vocab * item_size(x.dtype) >= kStreamingBytes &&
-                   streaming_pays(request.log, plan.threads);
-  plan.fused = plan.streaming && (request.log || row_bytes <= kFusedBytes);
-  // Exponentials go to y itself, so that its lines are fetched during the arithmetic: 830 instead
-  // of 1000 us for 4000 rows of 1000; of rows of 100, 110 instead of 102 us. Past the caches
-  // nothing is fetched.
-  constexpr size_t kInY = 256;
-  bool in_y = own_type && !plan.streaming && layout.vocab >= kInY;
-  plan.kept_rows = !request.y || request.log || !kept || in_y ? 0 : plan.fused ? 2 : 1;
-  // A load whose address differs from that of a store just before it by a multiple of 4 KiB waits
-  // for it: 1700 instead of 1000 us for 4000 rows of 1000.
-  size_t step = plan.is_short ? kShortColumns * (plan.in_double ? 8 : 4)
-                              : (row_bytes + 4095) / 4096 * 4096 + 1024;
-  plan.kept_step = step / (plan.in_double ? 8 : 4);
+  if (request.y) choose_stores(request, layout, plan);
   plan.kernel = kernel_name(request, plan);
   return plan;
 }

@@ -68,25 +68,32 @@ struct Short {
     }
   }
 
-  // All sums of a row with a finite maximum; with kStore its exponentials go to e.
-  template <bool kGeneral, bool kStore, bool kAhead>
+  // All sums of a row with a finite maximum; with kStore its exponentials go to e. `beside` does
+  // its own work block by block.
+  template <bool kGeneral, bool kStore, bool kAhead, class Side>
   ONEREAD_INLINE void run(const E* x, size_t n, C* e, const Scale<C>& k, const ExpConstants<C>& c,
-                          const Ahead& ahead) {
+                          const Ahead& ahead, Side& beside) {
+    Side side = beside;
     const F most = V::set(m);
     Running running;
     typename V::Count met{};
     start(running, k);
     for (size_t i = 0; i < n;) {
       size_t stop = n - i < Sums::kGroup ? n : i + Sums::kGroup;
-      for (; i + U * W <= stop; i += U * W)
+      for (; i + U * W <= stop; i += U * W) {
+        if (side.steps()) side.step();
+        else side.finish();  // what it takes from may lie where these exponentials go
+        if constexpr (Side::kAhead > 0) V::expect_loads(ahead.x + i, U * W * sizeof(E));
         for (int u = 0; u < U; u++) {
           F p = add<kGeneral>(Row::load(x + i + u * W), u, most, running, k, c, met);
           if constexpr (kStore) V::store(e + i + u * W, p);
-          if constexpr (kAhead) {
+          if constexpr (kAhead && Side::kAhead == 0) {
             __builtin_prefetch(ahead.x + i + u * W);
             V::expect_store(ahead.y + i + u * W);
           }
         }
+      }
+      if (i < stop) side.finish();
       for (; i + W <= stop; i += W) {
         F y = add<kGeneral>(Row::load(x + i), 0, most, running, k, c, met);
         if constexpr (kStore) V::store(e + i, y);
@@ -101,6 +108,7 @@ struct Short {
       fold(running, k);
     }
     ties = met;
+    beside = side;
   }
 
   ONEREAD_INLINE void start(Running& running, const Scale<C>& k) {
@@ -120,9 +128,9 @@ struct Short {
 
   // Sum `rows` rows; with kStore their exponentials go to e, which may be x. Step by step for all
   // of them: what one row waits for leaves time for another.
-  template <bool kStore, bool kAhead = false>
+  template <bool kStore, bool kAhead = false, class Side = Nothing>
   static void many(const E* x, ptrdiff_t x_step, size_t rows, size_t n, const Temperature& t, C* e,
-                   ptrdiff_t e_step, Short* of, Ahead ahead = {}) {
+                   ptrdiff_t e_step, Short* of, Ahead ahead = {}, Side&& side = {}) {
     for (size_t r = 0; r < rows; r++) of[r].m = maximum(x + (ptrdiff_t)r * x_step, n);
     for (size_t r = 0; r < rows; r++)
       if (__builtin_isfinite(of[r].m)) of[r].reference = Sums::reference_for((double)of[r].m, t);
@@ -132,14 +140,19 @@ struct Short {
       if (__builtin_isfinite(of[r].m)) {
         Scale<C> k;
         k.set(of[r].reference, t);
-        if (k.general) of[r].template run<true, kStore, kAhead>(x, n, e, k, c, ahead);
-        else of[r].template run<false, kStore, kAhead>(x, n, e, k, c, ahead);
+        if (k.general) of[r].template run<true, kStore, kAhead>(x, n, e, k, c, ahead, side);
+        else of[r].template run<false, kStore, kAhead>(x, n, e, k, c, ahead, side);
       }
       x += x_step;
       if constexpr (kStore) e += e_step;
       if constexpr (kAhead) ahead.x += x_step, ahead.y += ahead.y_step;
     }
+    side.finish();
+    side.close();
   }
+
+  // What exponentials are divided by; NaN where the row has no probabilities.
+  double total() const { return __builtin_isfinite(m) ? sum.total() : __builtin_nan(""); }
 
   // The results: the sum of all columns,
   void finish(SpanSum* out) const {

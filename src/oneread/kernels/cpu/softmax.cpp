@@ -18,9 +18,8 @@ class Softmax {
         rows_(request, layout, plan),
         table_(rows_.table),
         group_(std::min(rows_.neighbours(), most_rows(plan))) {
-    keeps_ = !plan.staged && !plan.by_span && plan.kept_rows > 0;
-    for (int t = 0; t < plan.threads; t++)
-      workers_.emplace_back(plan, group_, keeps_ ? plan.kept_rows * plan.kept_step : 0);
+    kept_ = plan.staged || plan.by_span ? 0 : plan.kept;
+    for (int t = 0; t < plan.threads; t++) workers_.emplace_back(plan, group_, kept_);
   }
 
   void run() {
@@ -28,17 +27,21 @@ class Softmax {
       run_by_span();
       return;
     }
-    size_t chunk = rows_per_item(rows_.count(), rows_.vocab(), plan_.threads, group_);
+    size_t least = plan_.streaming && plan_.is_short ? kLeastStreamedRows : group_;
+    size_t chunk = rows_per_item(rows_.count(), rows_.vocab(), plan_.threads, least);
     size_t items = (rows_.count() + chunk - 1) / chunk;
     parallel(items, plan_.threads, [&](size_t item, int worker) {
       FloatControl plain(false);
       size_t from = item * chunk, to = std::min(from + chunk, rows_.count());
       some_rows(from, to, workers_[worker]);
     });
+    finish_last_rows();
   }
 
  private:
   static constexpr size_t kRowStep = kBlock + kRowGap;
+  // Short rows of one item: the last of them is written while none is summed.
+  static constexpr size_t kLeastStreamedRows = 32;
 
   struct Worker {
     Worker(const Plan& plan, size_t group, size_t kept)
@@ -49,14 +52,14 @@ class Softmax {
           bytes(plan.staged ? kBlock * 8 : 0),
           kept(kept),
           pending{nullptr, 0, 0, plan.streaming} {
-      pieces.reserve(plan.fused ? plan.spans * kMaxSegments : 0);
+      pieces.reserve(plan.streaming ? plan.spans * kMaxSegments : 0);
     }
     Room<SumState> states;
     Room<SpanSum> spans;
     Room<Partial> partials;
     Room<C> buffer;
     Room<char> bytes;
-    Room<C> kept;  // exponentials of one row, or of two rows in turn
+    Room<C> kept;  // exponentials of a row: those of the next take their place as it is written
     std::vector<Piece> pieces;
     Pending pending;
     bool flushes = true;  // whether pending pieces are written so
@@ -85,20 +88,24 @@ class Softmax {
       FloatControl control(Rows::flushes(rows_.temperature(from)));
       table_.softmax_rows({rows_.x(from), rows_.y(from), row_step(&Axis::x), row_step(&Axis::y),
                            to - from, rows_.vocab(), rows_.temperature(from), w.kept.get(),
-                           request_.log});
+                           request_.log, plan_.streaming});
     } else {
       for (size_t row = from; row < to; row++) {
-        if (bool flush = Rows::flushes(rows_.temperature(row)); flush != w.flushes) {
-          finish_pending(w);
-          w.flushes = flush;
-        }
         for (size_t s = 0; s < plan_.spans; s++)
           sum_span(row, 1, s, w, w.spans.get(), w.partials.get());
         finish_pending(w);
         write(row, 1, 0, plan_.spans, w, w.spans.get(), w.partials.get());
       }
-      finish_pending(w);
     }
+  }
+
+  // Those that no other row of their threads came after.
+  void finish_last_rows() {
+    if (!plan_.streaming) return;
+    parallel(workers_.size(), plan_.threads, [&](size_t item, int) {
+      FloatControl plain(false);
+      finish_pending(workers_[item]);
+    });
   }
 
   void finish_pending(Worker& w) {
@@ -175,12 +182,13 @@ class Softmax {
     return std::min((span + 1) * plan_.span_columns, rows_.length(row));
   }
 
-  // Exponentials of a row that is read in place, if they are kept anywhere.
-  C* kept_exponentials(size_t row, const Worker& w) const {
+  // Exponentials of a row that is read in place, from a span's first column on, if they are kept
+  // anywhere.
+  C* exponentials(size_t row, size_t from, const Worker& w) const {
     if (plan_.staged) return nullptr;
-    if (keeps_) return w.kept.get() + row % plan_.kept_rows * plan_.kept_step;
+    if (from < kept_) return w.kept.get() + from;
     bool own = plan_.element == ElementType::f32 || plan_.element == ElementType::f64;
-    return own ? (C*)rows_.y(row) : nullptr;
+    return own ? (C*)rows_.y(row) + from : nullptr;
   }
 
   void sum_span(size_t row, size_t n, size_t span, Worker& w, SpanSum* sums, Partial* partials) {
@@ -191,9 +199,10 @@ class Softmax {
       else table_.start(&w.states[slot(r)], t[r]);
     }
     if (!plan_.staged) {
+      if (plan_.is_short || Rows::flushes(t[0]) != w.flushes) finish_pending(w);
       size_t from = begin(span, row), m = end(span, row) - from;
       const char* x = rows_.x(row) + from * rows_.item();
-      C* e = kept_exponentials(row, w);
+      C* e = exponentials(row, from, w);
       FloatControl control(Rows::flushes(t[0]));
       if (plan_.is_short) {
         if (request_.log) table_.short_rest(x, 0, 1, m, t[0], false, &partials[0]);
@@ -201,7 +210,7 @@ class Softmax {
         return;
       }
       if (request_.log) table_.feed_rest(&w.states[0], x, m, &w.pending);
-      else table_.feed_all(&w.states[0], x, m, e ? e + from : nullptr, &w.pending);
+      else table_.feed_all(&w.states[0], x, m, e, &w.pending);
     } else {
       size_t step = rows_.block(n);
       size_t last = std::min((span + 1) * plan_.span_columns, rows_.vocab());
@@ -306,9 +315,10 @@ class Softmax {
       fill_span(row, first, last, kNaN);
       return;
     }
-    FloatControl control(Rows::flushes(t));
+    w.flushes = Rows::flushes(t);
+    FloatControl control(w.flushes);
     fill_rest(row, first, last, -kInf);
-    if (!plan_.fused || t.t != 1) {
+    if (!plan_.streaming || t.t != 1) {
       table_.log_shift(x, y, n, whole.m, t, log_sum(whole), plan_.streaming);
       return;
     }
@@ -323,12 +333,13 @@ class Softmax {
       fill_span(row, first, last, kNaN);
       return;
     }
-    C* kept = kept_exponentials(row, w);
-    FloatControl control(Rows::flushes(t));
+    w.flushes = Rows::flushes(t);
+    FloatControl control(w.flushes);
     w.pieces.clear();
     for (size_t span = first; span < last; span++) {
       const SpanSum& sum = sums[span];
       size_t base = begin(span, row), stop = end(span, row);
+      const C* e = exponentials(row, base, w);
       if (sum.empty) {
         table_.fill(rows_.y(row) + base * rows_.item(), stop - base, 0);
         continue;
@@ -338,8 +349,9 @@ class Softmax {
         size_t to = s + 1 < sum.segments ? base + sum.segment[s + 1].column : stop;
         Scaled factor = all.factor(sum.segment[s], t);
         char* y = rows_.y(row) + from * rows_.item();
-        if (plan_.fused) w.pieces.push_back({kept + from, y, to - from, factor, 0, 0});
-        else if (kept) table_.scale(kept + from, y, to - from, factor, plan_.streaming);
+        if (plan_.streaming && base < kept_)
+          w.pieces.push_back({e + (from - base), y, to - from, factor});
+        else if (e) table_.scale(e + (from - base), y, to - from, factor, false);
         else
           table_.exp_scale(rows_.x(row) + from * rows_.item(), y, to - from,
                            sum.segment[s].reference, t, factor);
@@ -366,7 +378,7 @@ class Softmax {
   Rows rows_;
   const Kernels& table_;
   size_t group_;
-  bool keeps_;  // exponentials in room of our own
+  size_t kept_;  // columns whose exponentials lie in room of our own
   std::vector<Worker> workers_;
 };
 

@@ -1,6 +1,7 @@
 #include "stores.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -25,17 +26,21 @@ bool is_amd() {
 
 void set_stores(Stores stores) { stores_in_use.store(stores, std::memory_order_relaxed); }
 
-// They do in log_softmax, which reads its logits a second time: 4000 x 25000 take 38 instead of
-// 60 ms on two threads of an Intel Xeon, 25 instead of 28 on Zen 4. In softmax the Xeon gains up to
-// a tenth (40 and 44 ms), but a core of Zen 4 stores past its caches more slowly than it fetches
-// and writes back: 33 and 27 ms, 53 and 37 on one thread. With many threads memory itself is the
-// limit, and the fetches that are saved count: from here on by reckoning, not by measurement.
-bool streaming_pays(bool log, int threads) {
-  constexpr int kManyThreads = 16;
-  Stores stores = stores_in_use.load(std::memory_order_relaxed);
-  if (stores != Stores::any) return stores == Stores::streaming;
-  static const bool amd = is_amd();
-  return log || !amd || threads > kManyThreads;
+// Once x and y no longer fit the outermost cache. On Zen 4, 32 MB of it, rows of 25,000 take as
+// long either way at 24 MB, 1270 and 1400 us at 32 MB, 2.0 and 2.3 ms at 48 MB. On an Intel Xeon
+// results within the caches took twice as long, and from 64 MB on up to a tenth less.
+size_t streaming_from() {
+  constexpr size_t kMegabyte = 1000000;
+  static const size_t pays = (is_amd() ? 24 : 64) * kMegabyte;
+  switch (stores_in_use.load(std::memory_order_relaxed)) {
+    case Stores::regular:
+      return SIZE_MAX;
+    case Stores::streaming:
+      return 0;
+    case Stores::any:
+      break;
+  }
+  return pays;
 }
 
 }  // namespace oneread

@@ -1,12 +1,14 @@
 // How rows beyond the caches are stored.
 #pragma once
 
+#include <cstddef>
+
 namespace oneread {
 
-// Past the caches, through them, or as this processor likes.
+// Past the caches whatever the size, through them, or past them from the size on that pays.
 enum class Stores { any, regular, streaming };
 void set_stores(Stores stores);
-// Whether stores past the caches are worth it, for long rows that do not fit them.
-bool streaming_pays(bool log, int threads);
+// Bytes of results from which on they go past the caches.
+size_t streaming_from();
 
 }  // namespace oneread

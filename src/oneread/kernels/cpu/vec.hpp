@@ -94,6 +94,15 @@ struct Vec : Types<C> {
 #if defined(ONEREAD_SCALAR)  // GCC takes vectors of one through general registers here
   static ONEREAD_INLINE F hi(F a, F b) { return F{a[0] > b[0] ? a[0] : b[0]}; }
   static ONEREAD_INLINE F lo(F a, F b) { return F{a[0] < b[0] ? a[0] : b[0]}; }
+#elif defined(__AVX512F__)  // GCC compares and selects where it sees how the bits were made
+  static ONEREAD_INLINE F hi(F a, F b) {
+    if constexpr (sizeof(C) == 4) return (F)_mm512_max_ps((__m512)a, (__m512)b);
+    else return (F)_mm512_max_pd((__m512d)a, (__m512d)b);
+  }
+  static ONEREAD_INLINE F lo(F a, F b) {
+    if constexpr (sizeof(C) == 4) return (F)_mm512_min_ps((__m512)a, (__m512)b);
+    else return (F)_mm512_min_pd((__m512d)a, (__m512d)b);
+  }
 #else
   static ONEREAD_INLINE F hi(F a, F b) { return a > b ? a : b; }
   static ONEREAD_INLINE F lo(F a, F b) { return a < b ? a : b; }
@@ -235,6 +244,12 @@ struct Vec : Types<C> {
 #else
     __builtin_prefetch(p, 1);
 #endif
+  }
+
+  // Fetch n bytes that will be read in a while into the caches behind the innermost one.
+  static ONEREAD_INLINE void expect_loads(const void* p, size_t n) {
+    constexpr size_t kLine = 64;
+    for (size_t b = 0; b < n; b += kLine) __builtin_prefetch((const char*)p + b, 0, 2);
   }
 
   // Past the caches; p is aligned to the vector.
