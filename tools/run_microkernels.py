@@ -52,14 +52,14 @@ VOCABS = (2048, 4096)
 LARGEST_ERROR = 1e-3
 
 #: Put before all else: a warp brings the row into the L1 cache, a sector of 32 bytes a lane. It is
-#: no loop and has a pointer of its own, so that the loops are compiled as they would be without.
+#: no loop and has pointers of its own, so that the loops are compiled as they would be without; the
+#: sum is stored, so that the loads are needed.
 WARM = f"""\
+    float warmed = 0.0f;
 #pragma unroll
-    for (int i = 0; i < {VOCABS[1] // 256}; ++i) {{
-        const float* sector = same_x + 256 * i + 8 * (threadIdx.x % 32);
-        asm volatile("{{ .reg .f32 v; ld.global.ca.f32 v, [%0]; }}" : : "l"(sector));
-    }}"""
-ARGUMENTS = "int vocab, const float* same_x, long long* ticks)"
+    for (int i = 0; i < {VOCABS[1] // 256}; ++i) warmed += same_x[256 * i + 8 * threadIdx.x];
+    warmth[threadIdx.x] = warmed;"""
+ARGUMENTS = "int vocab, const float* same_x, float* warmth, long long* ticks)"
 
 
 class Timed(NamedTuple):
@@ -230,16 +230,17 @@ def one_row(gpu: Gpu, name: str, kernel: Any, vocab: int, timed: Timed) -> NDArr
     """Launch a kernel of the gallery for one row with one warp; return the clocks of its loops."""
     longest = np.random.default_rng(1).standard_normal(VOCABS[1]).astype(np.float32)
     x = longest[:vocab]
-    arrays = (longest, np.zeros(vocab, np.float32), np.zeros(len(timed.loops), np.int64))
+    results = (np.zeros(vocab, np.float32), np.zeros(32, np.float32))
+    arrays = (longest, *results, np.zeros(len(timed.loops), np.int64))
     memory = [gpu.put(array) for array in arrays]
     try:
-        row, y, ticks = (one.address for one in memory)
-        arguments = (row, y, ctypes.c_int(vocab), row, ticks)
+        row, y, warmth, ticks = (one.address for one in memory)
+        arguments = (row, y, ctypes.c_int(vocab), row, warmth, ticks)
         shared_bytes = 4 * vocab if "extern __shared__" in timed.text else 0
         gpu.launch([Launch(kernel, 1, 32, arguments, shared_bytes)])
         powers = np.exp(x.astype(np.float64) - x.max())
         check(name, gpu.get(memory[1]), powers / powers.sum())
-        return gpu.get(memory[2])
+        return gpu.get(memory[3])
     finally:
         gpu.free(*memory)
 
