@@ -107,20 +107,24 @@ def check(checked: "Checked") -> Iterator[str]:
 
 
 def claims(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
-    """Yield each claim with the builds that it fails for, and what those have instead."""
+    """Yield each claim, where it holds in other words, where it fails, and what is there then."""
     yield ""
     for number, claim in enumerate(given, 1):
-        failing = [one for one in checked.tried if not claim.holds(one.summary)]
+        verdicts = [(one, one.verdict(claim)) for one in checked.tried]
+        failing = [one for one, verdict in verdicts if verdict == "fails"]
         holds = len(checked.tried) - len(failing)
         style = "red" if failing else "green"
         verdict = styled(f"holds for {holds} of {len(checked.tried)} builds", style)
         yield f"{number}. {claim.sentence} {verdict}"
+        if worded := [_build(one.build) for one, verdict in verdicts if verdict == "otherwise"]:
+            yield f"   not as {claim.quote}: {', '.join(worded)}"
         values: dict[str, list[str]] = {}
         for one in failing:
-            shown = _shown(getattr(one.summary, claim.property))
-            values.setdefault(shown, []).append(_build(one.build))
+            for name in claim.failing(one.summary):
+                shown = f"{_word(name)} {_shown(getattr(one.summary, name))}"
+                values.setdefault(shown, []).append(_build(one.build))
         for shown, builds in values.items():
-            yield f"   {_word(claim.property)} {shown}: {', '.join(builds)}"
+            yield f"   {shown}: {', '.join(builds)}"
 
 
 def _build(build: "Build") -> str:
@@ -143,7 +147,7 @@ def _shown(value: object) -> str:
     if value is None or value == ():
         return "-"
     if isinstance(value, tuple):
-        return "; ".join(value)
+        return "; ".join(map(str, value))
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
