@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -137,10 +138,15 @@ def test_diff_counts_by_role() -> None:
     command = ["sass", "diff", "safe_softmax_shared", "online_softmax_single_thread"]
     result = CliRunner().invoke(app, [*command, "--fast-math"])
     assert result.exit_code == 0, result.output
-    rows = {line.split("  ")[0]: line.split()[1:] for line in result.stdout.splitlines() if line}
+    counts, *loops = result.stdout.split("The loop of ")
+    rows = {line.split("  ")[0]: line.split()[1:] for line in counts.splitlines() if line}
     assert rows["barriers"] == ["19", "0"]
     assert [float(count) for count in rows["exp"]] == [3, 9]
     assert [float(count) for count in rows["load"]] == [1, 2]
+    assert loops[0].startswith("safe_softmax_shared at 0x")
+    assert " beside that of online_softmax_single_thread at 0x" in loops[0]
+    assert re.search(r"^sum +1\.00 0x\w+ FADD.* 1\.00 0x\w+ FFMA", loops[0], re.MULTILINE)
+    assert "online_softmax_single_thread at" not in loops[2]
 
 
 def test_diff_is_for_one_kernel_a_file(tmp_path: Path) -> None:

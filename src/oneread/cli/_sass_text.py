@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from oneread.cli._console import styled
 
 if TYPE_CHECKING:
+    from oneread.sass.aligning import Form, Pair
     from oneread.sass.checking import Checked
     from oneread.sass.claims import Claim
     from oneread.sass.facts.roles import Role
@@ -72,9 +73,10 @@ def matrix(columns: "Mapping[tuple[str, str], Summary]", as_markdown: bool) -> I
 def diff(
     summaries: "Sequence[tuple[str, Summary]]",
     costs: "Sequence[tuple[str, Mapping[Role, float]]]",
+    pairs: "Sequence[Pair]",
     as_markdown: bool,
 ) -> Iterator[str]:
-    """Yield the properties in which kernels differ, and what an element costs by role."""
+    """Yield in what kernels differ, what an element costs by role, and their loops side by side."""
     heads = [name for name, _ in summaries]
     rows = [("", *heads)]
     for field in fields(summaries[0][1]):
@@ -90,6 +92,34 @@ def diff(
         counts = [(role, *(f"{cost.get(role, 0):.2f}" for _, cost in costs)) for role in roles]
         sums = tuple(f"{sum(cost.values()):.2f}" for _, cost in costs)
         yield from _table([("", *heads), *counts, ("all", *sums)], as_markdown)
+    for pair in pairs:
+        yield from _pair(pair, heads, as_markdown)
+
+
+def _pair(pair: "Pair", heads: Sequence[str], as_markdown: bool) -> Iterator[str]:
+    """Yield two loops side by side: for each role how many an element, and the first of them."""
+    there = [
+        f"{head} at {loop.instructions[0].address:#06x}"
+        for head, loop in zip(heads, pair.loops, strict=True)
+        if loop
+    ]
+    yield ""
+    yield f"The loop of {' beside that of '.join(there)}: how many an element, the first of them"
+    yield ""
+    rows = [("", *heads)]
+    role = ""
+    for row in pair.rows:
+        cells = (_form(one, as_markdown) if one else "" for one in row.forms)
+        rows.append((row.role if row.role != role else "", *cells))
+        role = row.role
+    yield from _table(rows, as_markdown)
+
+
+def _form(form: "Form", as_markdown: bool) -> str:
+    text = form.first.text
+    if as_markdown:
+        text = "`" + text.replace("|", "\\|") + "`"
+    return f"{form.each:.2f} {form.first.address:#06x} {text}"
 
 
 def check(checked: "Checked") -> Iterator[str]:

@@ -30,8 +30,8 @@ table, in which builds that agree share a row.
 
 DIFF_HELP = """Compare the machine code of two kernels by what it does.
 
-Shows the properties that differ and the instructions that an element takes, by what they are there
-for, summed over the loops that go over elements.
+Shows the properties that differ; the instructions that an element takes, by what they are there
+for, summed over the loops that go over elements; and loops that do the same beside each other.
 """
 
 CHECK_HELP = """Find the lines of machine code that a note quotes in fresh builds of its kernel.
@@ -146,13 +146,15 @@ def diff(
 ) -> None:
     """Show in what two kernels differ."""
     from oneread.sass import Build
+    from oneread.sass.aligning import align
     from oneread.sass.summary import roles_each, summarise
 
     build = Build(arch, fast_math, tuple(opt or ()), _defines(define))
     found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
-    for line in _sass_text.diff(summaries, costs, as_markdown):
+    pairs = align(found[0][1], found[1][1])
+    for line in _sass_text.diff(summaries, costs, pairs, as_markdown):
         say(line)
 
 

@@ -87,7 +87,7 @@ def summarise(analysis: Analysis) -> Summary:
         The properties.
     """
     loads = [one for one in analysis.accesses if one.space == "global" and not one.is_store]
-    main = next(iter(_widest(analysis)), None)
+    main = next(iter(widest_loops(analysis)), None)
     resources = analysis.program.resources
     return Summary(
         instructions=len(analysis.warm),
@@ -143,7 +143,7 @@ def roles_each(analysis: Analysis) -> dict[Role, float]:
         elements; empty where there is none.
     """
     total = dict.fromkeys(ROLES, 0.0)
-    works = _widest(analysis)
+    works = widest_loops(analysis)
     for work in works:
         counts = Counter(analysis.roles.get(one.index, "other") for one in work.instructions)
         for role in ROLES:
@@ -151,8 +151,8 @@ def roles_each(analysis: Analysis) -> dict[Role, float]:
     return total if works else {}
 
 
-def _widest(analysis: Analysis) -> list[Work]:
-    """Return the widest loop of each line that goes over elements."""
+def widest_loops(analysis: Analysis) -> list[Work]:
+    """Return the widest loop of each line that goes over elements, in the order of the lines."""
     loops = dict.fromkeys(
         max((rung for rung in one.rungs if rung.loop), key=lambda rung: rung.elements).loop
         for one in analysis.ladders
