@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from oneread.sass.summary import Summary
 
 _WIDTH = 96
+_SIGNS = {"holds": "✔", "otherwise": "≈", "fails": "✘"}
 
 
 def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterator[str]:
@@ -104,7 +105,7 @@ def _pair(pair: "Pair", heads: Sequence[str], as_markdown: bool) -> Iterator[str
         if loop
     ]
     yield ""
-    yield f"The loop of {' beside that of '.join(there)}: how many an element, the first of them"
+    yield f"The loop of {' beside that of '.join(there)}: how many an element, and the first"
     yield ""
     rows = [("", *heads)]
     role = ""
@@ -117,12 +118,12 @@ def _pair(pair: "Pair", heads: Sequence[str], as_markdown: bool) -> Iterator[str
 
 def _form(form: "Form", as_markdown: bool) -> str:
     text = form.first.text
-    if as_markdown:
-        text = "`" + text.replace("|", "\\|") + "`"
+    if as_markdown:  # labels have a back quote of their own
+        text = f"`` {text} ``".replace("|", "\\|")
     return f"{form.each:.2f} {form.first.address:#06x} {text}"
 
 
-def check(checked: "Checked") -> Iterator[str]:
+def check(checked: "Checked", as_markdown: bool) -> Iterator[str]:
     """Yield how many quotes each build has, the best builds, and quotes that none has."""
     whole = [one for one in checked.quotes if not one.is_elided]
     parts = [one for one in checked.quotes if one.is_elided]
@@ -131,14 +132,17 @@ def check(checked: "Checked") -> Iterator[str]:
         counts = [sum(one in tried.found for one in kind) for kind in (whole, parts)]
         mark = " <-" if tried.build in checked.best else ""
         rows.append((_build(tried.build), str(counts[0]), f"{counts[1]}{mark}"))
-    yield from _aligned(rows)
+    yield from _table(rows, as_markdown)
     for one in checked.missing:
         yield styled(f"in no build: line {one.line}: {one.text}", "red")
 
 
-def claims(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
-    """Yield each claim, where it holds in other words, where it fails, and what is there then."""
+def claims(checked: "Checked", given: "Sequence[Claim]", as_markdown: bool) -> Iterator[str]:
+    """Yield each claim with where it holds, where in other words, and where it fails."""
     yield ""
+    if as_markdown:
+        yield from _verdicts(checked, given)
+        return
     for number, claim in enumerate(given, 1):
         verdicts = [(one, one.verdict(claim)) for one in checked.tried]
         failing = [one for one, verdict in verdicts if verdict == "fails"]
@@ -146,8 +150,8 @@ def claims(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
         style = "red" if failing else "green"
         verdict = styled(f"holds for {holds} of {len(checked.tried)} builds", style)
         yield f"{number}. {claim.sentence} {verdict}"
-        if worded := [_build(one.build) for one, verdict in verdicts if verdict == "otherwise"]:
-            yield f"   not as {claim.quote}: {', '.join(worded)}"
+        if otherwise := [_build(one.build) for one, verdict in verdicts if verdict == "otherwise"]:
+            yield f"   not as {claim.quote}: {', '.join(otherwise)}"
         values: dict[str, list[str]] = {}
         for one in failing:
             for name in claim.failing(one.summary):
@@ -155,6 +159,26 @@ def claims(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
                 values.setdefault(shown, []).append(_build(one.build))
         for shown, builds in values.items():
             yield f"   {shown}: {', '.join(builds)}"
+
+
+def _verdicts(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
+    """Yield claims and builds as a table; builds with the same verdicts share a column."""
+    columns: dict[tuple[str, ...], list[Build]] = {}
+    for one in checked.tried:
+        verdicts = tuple(_SIGNS[one.verdict(claim)] for claim in given)
+        columns.setdefault(verdicts, []).append(one.build)
+    rows = [("", *map(_builds, columns.values()))]
+    for nth, claim in enumerate(given):
+        rows.append((f"{nth + 1}. {claim.sentence}", *(signs[nth] for signs in columns)))
+    yield from _table(rows, as_markdown=True)
+
+
+def _builds(builds: "Sequence[Build]") -> str:
+    """Return builds in one line, those of the same flags together."""
+    same: dict[str, list[str]] = {}
+    for one in builds:
+        same.setdefault(" ".join(one.flags) or "default", []).append(one.arch or "")
+    return "; ".join(f"{' '.join(archs)} {flags}" for flags, archs in same.items())
 
 
 def _build(build: "Build") -> str:

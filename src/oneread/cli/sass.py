@@ -165,6 +165,7 @@ def check(
     arch: Archs = None,
     opt: Opt = None,
     claims: Claims = None,
+    as_markdown: AsTable = False,
 ) -> None:
     """Say which builds have the lines that a note quotes."""
     from oneread.runtime.nvrtc import TARGETS
@@ -181,10 +182,10 @@ def check(
     ]
     text = _text(source) if source else None
     checked = check_note(_text(note_file), builds, text, note_file.name)
-    for line in _sass_text.check(checked):
+    for line in _sass_text.check(checked, as_markdown):
         say(line)
     if given:
-        for line in _sass_text.claims(checked, given):
+        for line in _sass_text.claims(checked, given, as_markdown):
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
