@@ -94,7 +94,7 @@ def test_missing_disassembler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvdisasm, "_candidates", lambda: iter(()))
     nvdisasm.find.cache_clear()
     try:
-        with pytest.raises(BackendUnavailableError, match="pip install nvidia-cuda-nvdisasm"):
+        with pytest.raises(BackendUnavailableError, match=r"pip install oneread\[sass\]"):
             nvdisasm.disassemble(b"")
     finally:
         nvdisasm.find.cache_clear()

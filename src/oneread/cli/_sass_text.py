@@ -13,10 +13,10 @@ from oneread.cli._console import styled
 
 if TYPE_CHECKING:
     from oneread.sass.aligning import Form, Pair
-    from oneread.sass.checking import Checked
+    from oneread.sass.checking import Checked, Tried
     from oneread.sass.claims import Claim
     from oneread.sass.facts.roles import Role
-    from oneread.sass.read.opening import Build, Code
+    from oneread.sass.read.opening import Code
     from oneread.sass.story.telling import Section
     from oneread.sass.summary import Summary
 
@@ -117,22 +117,33 @@ def _pair(pair: "Pair", heads: Sequence[str], as_markdown: bool) -> Iterator[str
 
 
 def _form(form: "Form", as_markdown: bool) -> str:
-    text = form.first.text
-    if as_markdown:  # labels have a back quote of their own
-        text = f"`` {text} ``".replace("|", "\\|")
+    text = _code(form.first.text) if as_markdown else form.first.text
     return f"{form.each:.2f} {form.first.address:#06x} {text}"
 
 
+def _code(text: str) -> str:
+    """Return machine code for a table of Markdown: labels have a back quote of their own."""
+    quotes = "``" if "`" in text else "`"
+    return f"{quotes}{text}{quotes}".replace("|", "\\|")
+
+
 def check(checked: "Checked", as_markdown: bool) -> Iterator[str]:
-    """Yield how many quotes each build has, the best builds, and quotes that none has."""
+    """Yield how many quotes each build has, and for each quote the builds that have it."""
     whole = [one for one in checked.quotes if not one.is_elided]
     parts = [one for one in checked.quotes if one.is_elided]
     rows = [("", f"lines of {len(whole)}", f"patterns of {len(parts)}")]
     for tried in checked.tried:
         counts = [sum(one in tried.found for one in kind) for kind in (whole, parts)]
         mark = " <-" if tried.build in checked.best else ""
-        rows.append((_build(tried.build), str(counts[0]), f"{counts[1]}{mark}"))
+        rows.append((_builds([tried], checked), str(counts[0]), f"{counts[1]}{mark}"))
     yield from _table(rows, as_markdown)
+    yield ""
+    lines = [("line", "quoted", "builds that have it")]
+    for one in checked.quotes:
+        having = [tried for tried in checked.tried if one in tried.found]
+        text = _code(one.text) if as_markdown else one.text
+        lines.append((str(one.line), text, _builds(having, checked)))
+    yield from _table(lines, as_markdown)
     for one in checked.missing:
         yield styled(f"in no build: line {one.line}: {one.text}", "red")
 
@@ -150,39 +161,45 @@ def claims(checked: "Checked", given: "Sequence[Claim]", as_markdown: bool) -> I
         style = "red" if failing else "green"
         verdict = styled(f"holds for {holds} of {len(checked.tried)} builds", style)
         yield f"{number}. {claim.sentence} {verdict}"
-        if otherwise := [_build(one.build) for one, verdict in verdicts if verdict == "otherwise"]:
-            yield f"   not as {claim.quote}: {', '.join(otherwise)}"
-        values: dict[str, list[str]] = {}
+        if otherwise := [one for one, verdict in verdicts if verdict == "otherwise"]:
+            yield f"   not as {claim.quote}: {_builds(otherwise, checked)}"
+        values: dict[str, list[Tried]] = {}
         for one in failing:
             for name in claim.failing(one.summary):
                 shown = f"{_word(name)} {_shown(getattr(one.summary, name))}"
-                values.setdefault(shown, []).append(_build(one.build))
+                values.setdefault(shown, []).append(one)
         for shown, builds in values.items():
-            yield f"   {shown}: {', '.join(builds)}"
+            yield f"   {shown}: {_builds(builds, checked)}"
 
 
 def _verdicts(checked: "Checked", given: "Sequence[Claim]") -> Iterator[str]:
     """Yield claims and builds as a table; builds with the same verdicts share a column."""
-    columns: dict[tuple[str, ...], list[Build]] = {}
+    columns: dict[tuple[str, ...], list[Tried]] = {}
     for one in checked.tried:
         verdicts = tuple(_SIGNS[one.verdict(claim)] for claim in given)
-        columns.setdefault(verdicts, []).append(one.build)
-    rows = [("", *map(_builds, columns.values()))]
+        columns.setdefault(verdicts, []).append(one)
+    rows = [("", *(_builds(builds, checked) for builds in columns.values()))]
     for nth, claim in enumerate(given):
         rows.append((f"{nth + 1}. {claim.sentence}", *(signs[nth] for signs in columns)))
     yield from _table(rows, as_markdown=True)
 
 
-def _builds(builds: "Sequence[Build]") -> str:
-    """Return builds in one line, those of the same flags together."""
-    same: dict[str, list[str]] = {}
+def _builds(builds: "Sequence[Tried]", checked: "Checked") -> str:
+    """Return some of the builds in one line: targets, flags, and compilers if there are several."""
+    if len(builds) == len(checked.tried) > 1:
+        return "all"
+    targets: dict[tuple[str, str], list[str]] = {}
     for one in builds:
-        same.setdefault(" ".join(one.flags) or "default", []).append(one.arch or "")
-    return "; ".join(f"{' '.join(archs)} {flags}" for flags, archs in same.items())
-
-
-def _build(build: "Build") -> str:
-    return f"{build.arch} {' '.join(build.flags) or 'default'}"
+        how = " ".join(one.build.flags) or "default", one.compiler
+        targets.setdefault(how, []).append(one.build.arch or "")
+    compilers: dict[str, list[str]] = {}
+    for (flags, compiler), archs in targets.items():
+        compilers.setdefault(f"{' '.join(archs)} {flags}", []).append(compiler)
+    several = len(checked.compilers) > 1
+    words = (
+        f"{what} by NVRTC {', '.join(by)}" if several else what for what, by in compilers.items()
+    )
+    return "; ".join(words) or "none"
 
 
 def _table(rows: Sequence[tuple[str, ...]], as_markdown: bool) -> Iterator[str]:

@@ -37,8 +37,9 @@ for, summed over the loops that go over elements; and loops that do the same bes
 CHECK_HELP = """Find the lines of machine code that a note quotes in fresh builds of its kernel.
 
 NOTE is text in any language with the kernel in it, or beside --source. Each line counts once;
-those with an ellipsis are patterns. --claims judges statements about properties, each with the
-builds that it fails for. Exit status 1: some line is in no build.
+those with an ellipsis are patterns. --nvrtc tries the compilers of other toolkits too. --claims
+judges statements about properties, each with the builds that it fails for. Exit status 1: some
+line is in no build.
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
@@ -52,6 +53,10 @@ NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_d
 Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
 Claims = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Statements to judge for each build.")
+]
+Nvrtc = Annotated[
+    list[str] | None,
+    typer.Option("--nvrtc", metavar="PATH", help="Another NVRTC to try: a toolkit, a library."),
 ]
 AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
@@ -165,21 +170,17 @@ def check(
     arch: Archs = None,
     opt: Opt = None,
     claims: Claims = None,
+    nvrtc: Nvrtc = None,
     as_markdown: AsTable = False,
 ) -> None:
     """Say which builds have the lines that a note quotes."""
-    from oneread.runtime.nvrtc import TARGETS
-    from oneread.sass import Build
+    from oneread.runtime.nvrtc import find_library
     from oneread.sass.checking import check_note
     from oneread.sass.claims import read_claims
 
     given = read_claims(_text(claims), claims.name) if claims else []
-
-    builds = [
-        Build(target, fast_math, tuple(opt or ()))
-        for fast_math in (True, False)
-        for target in arch or TARGETS
-    ]
+    libraries = [None, *map(find_library, nvrtc or ())]
+    builds = [one for library in libraries for one in _all_builds(arch, opt, library)]
     text = _text(source) if source else None
     checked = check_note(_text(note_file), builds, text, note_file.name)
     for line in _sass_text.check(checked, as_markdown):
@@ -189,6 +190,23 @@ def check(
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
+
+
+def _all_builds(
+    arch: list[str] | None, opt: list[str] | None, library: str | None
+) -> "Iterator[Build]":
+    """Yield the builds for both maths and all targets that a compiler knows of those asked for."""
+    from oneread.runtime import nvrtc
+    from oneread.sass import Build
+
+    known = nvrtc.supported_targets(library)
+    targets = [one for one in arch or nvrtc.TARGETS if one in known or library is None]
+    if left_out := [one for one in arch or nvrtc.TARGETS if one not in targets]:
+        number = ".".join(map(str, nvrtc.version(library)))
+        note(f"NVRTC {number} does not compile for {', '.join(left_out)}")
+    for fast_math in (True, False):
+        for target in targets:
+            yield Build(target, fast_math, tuple(opt or ()), nvrtc=library)
 
 
 def _text(path: Path) -> str:

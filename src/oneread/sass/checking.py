@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from oneread.runtime import nvrtc
 from oneread.sass.analysis import analyse
 from oneread.sass.claims import Claim
 from oneread.sass.decode.opcodes import PIPES
@@ -47,9 +48,13 @@ Verdict: TypeAlias = Literal["holds", "otherwise", "fails"]
 
 
 class Tried(NamedTuple):
-    """A build: the quotes that it has, its properties (those of the first kernel), its lines."""
+    """A build: the quotes that it has, its properties (those of the first kernel), its lines.
+
+    ``compiler`` is the version of NVRTC, such as ``13.5``.
+    """
 
     build: Build
+    compiler: str
     found: frozenset[Quote]
     summary: Summary
     lines: frozenset[str]
@@ -68,6 +73,11 @@ class Checked:
 
     quotes: tuple[Quote, ...]
     tried: tuple[Tried, ...]
+
+    @property
+    def compilers(self) -> tuple[str, ...]:
+        """Return the versions of NVRTC that were tried."""
+        return tuple(dict.fromkeys(one.compiler for one in self.tried))
 
     @property
     def best(self) -> tuple[Build, ...]:
@@ -125,7 +135,8 @@ def check_note(
             _normal(one.text) for program in code.programs for one in program.instructions
         )
         found = frozenset(one for one in quotes if _is_among(one.text, lines))
-        tried.append(Tried(build, found, summarise(analyse(code.programs[0])), lines))
+        compiler = ".".join(map(str, nvrtc.version(build.nvrtc)))
+        tried.append(Tried(build, compiler, found, summarise(analyse(code.programs[0])), lines))
     return Checked(quotes, tuple(tried))
 
 

@@ -33,12 +33,13 @@ _LARGEST_BYTES: Final = 256 << 20
 
 @dataclass(frozen=True)
 class Build:
-    """How a source is compiled."""
+    """How a source is compiled; ``nvrtc`` is the path of another NVRTC than the usual one."""
 
     arch: str | None = None
     fast_math: bool = False
     options: Sequence[str] = ()
     defines: Mapping[str, int] = field(default_factory=dict)
+    nvrtc: str | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -194,6 +195,7 @@ def compile_source(source: SourceText, build: Build) -> Code:
         name=source.name,
         defines=build.defines,
         options=[*build.flags, *folders],
+        library=build.nvrtc,
     )
     programs = _disassembled(cubin.code, source.name)
     return Code(source.name, programs, source, build, skipped)
