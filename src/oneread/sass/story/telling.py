@@ -240,7 +240,8 @@ class _Story:
 
     def normalisation(self) -> Iterator[Statement]:
         found = self.analysis.divisions
-        if not found:
+        functions = self._functions()
+        if not found and "RCP64H" not in functions:
             yield Statement("division-none")
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
@@ -254,6 +255,8 @@ class _Story:
             repeated = tuple(one for one in lines if self.analysis.loop_of(one))
             if repeated and form != "integer":
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
+        for name, lines in functions.items():
+            yield Statement("function", {"what": name, "count": len(lines)}, lines, lines[:1])
 
     def limits(self) -> Iterator[Statement]:
         if not self.analysis.works:
@@ -290,6 +293,14 @@ class _Story:
         return Table(columns, tuple(rows)) if rows else None
 
     # ---- gaps
+
+    def _functions(self) -> Mapping[str, tuple[Instruction, ...]]:
+        """Return what MUFU takes but powers of two and reciprocals."""
+        found: dict[str, tuple[Instruction, ...]] = {}
+        for one in self.analysis.warm:
+            if one.opcode == "MUFU" and not one.has("EX2", "RCP"):
+                found[one.modifiers[0]] = (*found.get(one.modifiers[0], ()), one)
+        return found
 
     def _straight(self) -> Iterator[Statement]:
         """Tell what a kernel without loops costs."""
