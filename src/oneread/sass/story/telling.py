@@ -153,7 +153,7 @@ class _Story:
         if not groups:
             yield Statement("accumulators-none")
         for (kind, where, initial), same in groups.items():
-            loops = tuple(self._loop(one.loop) for one in same)
+            loops = tuple(dict.fromkeys(self._loop(one.loop) for one in same))
             gaps: dict[str, Gap] = {"loop": loops, "where": where, "initial": initial}
             first = tuple(one.initial.instruction for one in same if one.initial)
             lines = (*dict.fromkeys(first), *(step for one in same for step in one.updates))
@@ -189,9 +189,10 @@ class _Story:
             steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
             lines = tuple(steps[index] for index in sorted(steps))
             fused = tuple(one for one in lines if one.opcode.startswith(_FUSED))
+            lengths = dict.fromkeys((self._loop(one.loop), str(one.length)) for one in same)
             gaps: dict[str, Gap] = {
-                "loop": tuple(self._loop(one.loop) for one in same),
-                "count": ", ".join(str(one.length) for one in same),
+                "loop": tuple(dict.fromkeys(loop for loop, _ in lengths)),
+                "count": ", ".join(length for _, length in lengths),
             }
             yield Statement(f"sum-{form}", gaps, lines, (fused or lines)[:3])
 
