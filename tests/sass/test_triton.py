@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from oneread.sass import Analysis, SassAssertion, analyse, assert_sass, open_code
 from oneread.sass.read import nvdisasm
 from oneread.sass.story.telling import tell
+from oneread.sass.story.words import LANGUAGES, sentence
 
 pytestmark = pytest.mark.skipif(
     not nvdisasm.available(), reason="nvdisasm is not installed: pip install oneread[sass]"
@@ -58,6 +60,20 @@ def test_online_loop_carries_a_maximum_and_a_sum_for_each_column_of_a_lane() -> 
     kinds = [(one.kind, bool(one.rescales)) for one in found.accumulators]
     assert sorted(kinds) == [("max", False)] * 8 + [("sum", True)] * 8
     assert {one.initial.text for one in found.accumulators if one.initial} == {"-1e+30", "0"}
+
+
+def test_values_that_are_carried_alike_are_told_together() -> None:
+    told = tell(open_code(CACHE), analysis("online_logsumexp"))
+    carried = [
+        sentence(one, language)
+        for language in LANGUAGES
+        for section in told
+        if section.id == "accumulators"
+        for one in section.statements
+    ]
+    assert len(carried) == 2 * len(LANGUAGES)
+    assert re.match(r"Each of (R\d+, ){3}R\d+ and 4 more carries the running maximum", carried[0])
+    assert re.match(r"(R\d+, ){3}R\d+ 외 4개의 각 register는", carried[2])
 
 
 def test_loads_of_the_loop_are_those_of_its_line() -> None:

@@ -36,8 +36,8 @@ Gap: TypeAlias = str | int | tuple[str, ...]
 class Statement:
     """A sentence: its id, what fills its gaps, the instructions it is about.
 
-    A gap of several words is a list of loops. ``quotes`` are the instructions that are shown in
-    full; a sentence without instructions is about what is not there.
+    A gap of several words is a list, of loops or of what each carries a value. ``quotes`` are the
+    instructions that are shown in full; a sentence without instructions is about what is not there.
     """
 
     id: str
@@ -146,17 +146,23 @@ class _Story:
             yield Statement("guard" if what else "guard-unclear", {"what": what}, lines, lines)
 
     def accumulators(self) -> Iterator[Statement]:
-        groups: dict[tuple[str, str, str], list[Accumulator]] = {}
+        places: dict[tuple[str, str, str], list[Accumulator]] = {}
         for one in self.analysis.accumulators:
             initial = one.initial.text if one.initial else ""
-            groups.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+            places.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+        # Lanes that do several columns at a time carry several, which are told together.
+        groups: dict[tuple[str, str, tuple[str, ...]], dict[str, list[Accumulator]]] = {}
+        for (kind, where, initial), same in places.items():
+            loops = tuple(dict.fromkeys(self._loop(one.loop) for one in same))
+            groups.setdefault((kind, initial, loops), {})[where] = same
         if not groups:
             yield Statement("accumulators-none")
-        for (kind, where, initial), same in groups.items():
-            loops = tuple(dict.fromkeys(self._loop(one.loop) for one in same))
-            gaps: dict[str, Gap] = {"loop": loops, "where": where, "initial": initial}
-            first = tuple(one.initial.instruction for one in same if one.initial)
-            lines = (*dict.fromkeys(first), *(step for one in same for step in one.updates))
+        for (kind, initial, loops), alike in groups.items():
+            several = tuple(alike) if len(alike) > 1 else ", ".join(alike)
+            gaps: dict[str, Gap] = {"loop": loops, "where": several, "initial": initial}
+            found = [one for same in alike.values() for one in same]
+            first = tuple(one.initial.instruction for one in found if one.initial)
+            lines = (*dict.fromkeys(first), *(step for one in found for step in one.updates))
             yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
 
     def maximum(self) -> Iterator[Statement]:

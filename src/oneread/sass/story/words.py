@@ -43,14 +43,17 @@ def sentence(statement: Statement, language: str) -> str:
     words = catalogue(language)
     gaps: dict[str, _Filled] = {}
     for name, value in statement.gaps.items():
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and name == "where":
+            names = _some(list(value), words["parts"]["more"])
+            gaps[name] = _Filled(words["parts"]["each"].format(names=names))
+        elif isinstance(value, tuple):
             part = words["parts"]["loop" if len(value) == 1 else "loops"]
             gaps[name] = _Filled(part.format(names=", ".join(value)))
         else:
             gaps[name] = _Filled(value)
     if statement.id == "function":
-        names = words["functions"]
-        gaps["name"] = _Filled(names.get(gaps["what"], names["other"]))
+        functions = words["functions"]
+        gaps["name"] = _Filled(functions.get(gaps["what"], functions["other"]))
     return words["sentences"][statement.id].format(**gaps)
 
 
