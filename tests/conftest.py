@@ -11,6 +11,8 @@ import pytest
 from oneread.spec import FLOAT_DTYPES
 from oneread.testing.arrays import as_numpy, numpy_dtype
 
+pytest_plugins = ["oneread.pytest_plugin"]
+
 LAYOUTS = ("contiguous", "strided")
 
 

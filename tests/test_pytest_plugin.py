@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from oneread.pytest_plugin import assert_kernel
+from oneread.pytest_plugin import AssertSass, assert_kernel
+from oneread.runtime import nvrtc
+from oneread.sass.read import nvdisasm
 from oneread.trace import UsageError
+
+needs_tools = pytest.mark.skipif(
+    not (nvrtc.available() and nvdisasm.available()),
+    reason="NVRTC or nvdisasm is not installed: pip install oneread[sass]",
+)
 
 
 def test_what_holds_can_be_said_in_one_chain() -> None:
@@ -99,3 +106,22 @@ def test_importing_loads_the_standard_library_only() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "set()\n"
+
+
+@needs_tools
+def test_fixture_compiles_each_build_once(assert_sass: AssertSass) -> None:
+    checked = assert_sass("relu", "sm_86")
+    assert assert_sass("relu", "sm_86") is checked
+    assert assert_sass("relu", "sm_90") is not checked
+    assert assert_sass("relu", "sm_86", fast_math=True) is not checked
+    assert assert_sass("relu", "sm_86", defines={"TILE": 64}) is not checked
+
+
+@needs_tools
+def test_fixture_sees_a_file_that_is_written_anew(assert_sass: AssertSass, tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = "__global__ void k(float* y) { __shared__ float s[32]; %s y[0] = s[31]; }"
+    file.write_text(text % "s[threadIdx.x] = 1;")
+    assert_sass(file, "sm_86").barriers(0)
+    file.write_text(text % "s[threadIdx.x] = 1; __syncthreads();")
+    assert_sass(file, "sm_86").barriers(1)

@@ -1,20 +1,25 @@
-"""Assertions about CUDA C kernels, for other people's tests: `assert_kernel`.
+"""Assertions about CUDA C kernels, for other people's tests: `assert_kernel`, `assert_sass`.
 
 Needs neither a GPU nor pytest itself, and is no entry point of it: a plugin that is loaded in every
-run of pytest would cost what nobody asked for. Knows the tracer by its front door.
+run of pytest would cost what nobody asked for. With ``pytest_plugins = ["oneread.pytest_plugin"]``
+in a ``conftest.py``, tests have the fixture ``assert_sass``. Knows the tracer and the explainer of
+machine code by their front doors.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from oneread.sass import Build, Code, SassAssertion, analyse, open_code
 from oneread.source.text import split_lines
 from oneread.trace import Case, Fault, Launched, Run, open_kernel
 
-__all__ = ["KernelAssertion", "assert_kernel"]
+__all__ = ["AssertSass", "KernelAssertion", "assert_kernel"]
 
 
 def assert_kernel(
@@ -170,3 +175,51 @@ def _shown(one: Launched, fault: Fault) -> str:
     if fault.repair is not None:
         said.append(f"  known repair: {fault.repair.kind} {fault.repair.parameters}")
     return "\n".join(said)
+
+
+class AssertSass:
+    """`oneread.sass.assert_sass`, which compiles a file once for each build.
+
+    Tests get it as the fixture ``assert_sass``, which lives as long as the session.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Code, dict[str, SassAssertion]]] = {}
+
+    def __call__(
+        self,
+        kernel: str | os.PathLike[str],
+        arch: str | None = None,
+        *,
+        fast_math: bool = False,
+        options: Sequence[str] = (),
+        defines: Mapping[str, int] | None = None,
+        name: str | None = None,
+    ) -> SassAssertion:
+        """Return what can be asserted of a kernel's machine code, as `oneread.sass.assert_sass`."""
+        macros = dict(defines or {})
+        path = Path(kernel)
+        # A file may be written anew between two tests.
+        content = path.read_bytes() if path.is_file() else b""
+        key = (os.fspath(kernel), content, arch, fast_math, *options, *sorted(macros.items()))
+        if key not in self._known:
+            build = Build(arch, fast_math, tuple(options), macros)
+            self._known[key] = open_code(kernel, build), {}
+        code, asserted = self._known[key]
+        program = code.kernel(name)
+        if program.name not in asserted:
+            asserted[program.name] = SassAssertion(analyse(program))
+        return asserted[program.name]
+
+
+def pytest_configure(config: Any) -> None:
+    """Give tests the fixture; pytest calls this where it loads the module as a plugin."""
+
+    def fixture() -> AssertSass:
+        """`oneread.sass.assert_sass`, which compiles a file once for each build."""
+        return AssertSass()
+
+    fixtures: Any = ModuleType("oneread fixtures")
+    make = import_module("pytest").fixture(scope="session", name="assert_sass")
+    fixtures.assert_sass = make(fixture)
+    config.pluginmanager.register(fixtures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from oneread.runtime import nvrtc
 from oneread.spec import BackendUnavailableError, KernelCompileError
 
 needs_nvrtc = pytest.mark.skipif(
-    not nvrtc.available(), reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
+    not nvrtc.available(), reason="NVRTC is not installed: pip install oneread[sass]"
 )
 
 SOURCE = """
@@ -66,10 +67,45 @@ def test_without_nvrtc_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     nvrtc._library.cache_clear()
     try:
         assert not nvrtc.available()
-        with pytest.raises(BackendUnavailableError, match="pip install nvidia-cuda-nvrtc"):
+        with pytest.raises(BackendUnavailableError, match=r"pip install oneread\[sass\]"):
             nvrtc.compile_cubin(SOURCE, "sm_90")
     finally:
         nvrtc._library.cache_clear()
+
+
+@pytest.mark.parametrize("folder", ["", "lib64", "targets/x86_64-linux/lib", "nvidia/cu13/lib"])
+def test_another_nvrtc_is_found_where_toolkits_and_packages_have_it(
+    folder: str, tmp_path: Path
+) -> None:
+    place = tmp_path / folder
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("libnvrtc.alt.so.12", "libnvrtc-builtins.so.12.4", "libnvrtc.so.12"):
+        (place / name).touch()
+    assert nvrtc.find_library(str(tmp_path)) == str(place / "libnvrtc.so.12")
+    assert nvrtc.find_library(str(place / "libnvrtc.so.12")) == str(place / "libnvrtc.so.12")
+
+
+def test_folder_without_nvrtc_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "libnvrtc-builtins.so.12.4").touch()
+    with pytest.raises(BackendUnavailableError, match=r"no NVRTC in it, no libnvrtc\.so"):
+        nvrtc.find_library(str(tmp_path))
+
+
+def test_library_that_is_none_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "libnvrtc.so.12"
+    file.write_text("no library")
+    with pytest.raises(BackendUnavailableError, match="NVRTC cannot be loaded"):
+        nvrtc.compile_cubin(SOURCE, "sm_90", library=nvrtc.find_library(str(file)))
+
+
+@needs_nvrtc
+def test_nvrtc_that_is_named_compiles_the_same() -> None:
+    loaded = nvrtc._library()._name
+    if not Path(loaded).is_file():
+        pytest.skip("the system found NVRTC by its name, its path is not known")
+    assert nvrtc.version(loaded) == nvrtc.version()
+    named = nvrtc.compile_cubin(SOURCE, "sm_90", library=loaded)
+    assert named == nvrtc.compile_cubin(SOURCE, "sm_90")
 
 
 @pytest.mark.parametrize("module", ["nvrtc", "gpu"])

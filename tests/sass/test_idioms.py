@@ -66,6 +66,8 @@ def test_exponential(assemble: Assemble, text: str, form: str) -> None:
             "reciprocal",
         ),
         (INTEGER, "integer"),
+        # A float divided by an integer: the divisor is converted, the quotient is a float.
+        ("I2FP.F32.S32 R2, R9\nMUFU.RCP R1, R2\nFMUL R4, R3, R1", "fast"),
         ("@P0 FMUL R2, R2, 0.25\nMUFU.RCP R1, R2\nFMUL R4, R3, R1", "guarded"),
     ],
 )

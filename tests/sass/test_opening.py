@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oneread.runtime import nvrtc
-from oneread.sass import Build, MachineCodeError, open_code, read_code
+from oneread.sass import Build, MachineCodeError, compile_source, open_code, read_code
 from oneread.sass.read import headers, nvdisasm
 from oneread.source.host import device_code
 from oneread.source.text import SourceText
@@ -102,7 +102,7 @@ def test_missing_disassembler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvdisasm, "_candidates", lambda: iter(()))
     nvdisasm.find.cache_clear()
     try:
-        with pytest.raises(BackendUnavailableError, match="pip install nvidia-cuda-nvdisasm"):
+        with pytest.raises(BackendUnavailableError, match=r"pip install oneread\[sass\]"):
             nvdisasm.disassemble(b"")
     finally:
         nvdisasm.find.cache_clear()
@@ -111,6 +111,16 @@ def test_missing_disassembler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_name_of_nothing_has_a_suggestion() -> None:
     with pytest.raises(MachineCodeError, match="did you mean online_softmax"):
         open_code("onlin_softmax")
+
+
+@needs_tools
+def test_compile_error_names_the_headers_that_were_not_found() -> None:
+    text = '#include "not_there.h"\n__global__ void k(NotThere* y) { y[0] = 1; }\n'
+    with pytest.raises(
+        KernelCompileError, match=r"not found, and left out: not_there\.h"
+    ) as caught:
+        compile_source(SourceText("k.cu", text), Build("sm_86"))
+    assert 'identifier "NotThere" is undefined' in caught.value.log
 
 
 @needs_tools

@@ -144,6 +144,28 @@ def test_sentences_are_filled(program: Program) -> None:
             assert sentence(one, language)
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "1 addition in"), (2, "2 additions in")])
+def test_one_is_told_without_a_plural(count: int, said: str) -> None:
+    plain = Statement("sum-plain", {"loop": ("0x0010",), "count": count})
+    assert said in sentence(plain, "en")
+    assert f"덧셈 {count}개" in sentence(plain, "ko")
+
+
+def test_other_functions_of_mufu_are_named(assemble: Assemble) -> None:
+    text = "MUFU.RSQ R1, R2\nMUFU.RSQ R3, R1\nMUFU.ODD R4, R3\nSTG.E [R20.64], R4\nEXIT"
+    program = assemble(text)
+    told = [sentence(one, "en") for one in statements(program) if one.id == "function"]
+    assert told == [
+        "MUFU.RSQ takes a reciprocal square root, 2 times.",
+        "MUFU.ODD takes another function, 1 time.",
+    ]
+
+
+def test_quotient_in_double_precision_is_not_nothing(assemble: Assemble) -> None:
+    program = assemble("MUFU.RCP64H R1, R3\nSTG.E [R20.64], R1\nEXIT")
+    assert "division-none" not in {one.id for one in statements(program)}
+
+
 def test_note_shows_the_kernel_and_nothing_behind_it(program: Program) -> None:
     kernel = "template <int N>\n__global__ void kernel(float* y) {\n    if (N) { *y = 1; }\n}\n"
     source = SourceText("k.cu", f"int before;\n{kernel}int main() {{}}\n")

@@ -30,15 +30,16 @@ table, in which builds that agree share a row.
 
 DIFF_HELP = """Compare the machine code of two kernels by what it does.
 
-Shows the properties that differ and the instructions that an element takes, by what they are there
-for, summed over the loops that go over elements.
+Shows the properties that differ; the instructions that an element takes, by what they are there
+for, summed over the loops that go over elements; and loops that do the same beside each other.
 """
 
 CHECK_HELP = """Find the lines of machine code that a note quotes in fresh builds of its kernel.
 
 NOTE is text in any language with the kernel in it, or beside --source. Each line counts once;
-those with an ellipsis are patterns. --claims judges statements about properties, each with the
-builds that it fails for. Exit status 1: some line is in no build.
+those with an ellipsis are patterns. --nvrtc tries the compilers of other toolkits too. --claims
+judges statements about properties, each with the builds that it fails for. Exit status 1: some
+line is in no build.
 """
 
 ADVISE_HELP = """Say what would make a kernel's code shorter, and prove it.
@@ -58,6 +59,10 @@ NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_d
 Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
 Claims = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Statements to judge for each build.")
+]
+Nvrtc = Annotated[
+    list[str] | None,
+    typer.Option("--nvrtc", metavar="PATH", help="Another NVRTC to try: a toolkit, a library."),
 ]
 AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
@@ -189,13 +194,15 @@ def diff(
 ) -> None:
     """Show in what two kernels differ."""
     from oneread.sass import Build
+    from oneread.sass.aligning import align
     from oneread.sass.summary import roles_each, summarise
 
     build = Build(arch, fast_math, tuple(opt or ()), macros(define))
     found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
-    for line in _sass_text.diff(summaries, costs, as_markdown):
+    pairs = align(found[0][1], found[1][1])
+    for line in _sass_text.diff(summaries, costs, pairs, as_markdown):
         say(line)
 
 
@@ -206,29 +213,43 @@ def check(
     arch: Archs = None,
     opt: Opt = None,
     claims: Claims = None,
+    nvrtc: Nvrtc = None,
+    as_markdown: AsTable = False,
 ) -> None:
     """Say which builds have the lines that a note quotes."""
-    from oneread.runtime.nvrtc import TARGETS
-    from oneread.sass import Build
+    from oneread.runtime.nvrtc import find_library
     from oneread.sass.checking import check_note
     from oneread.sass.claims import read_claims
 
     given = read_claims(_text(claims), claims.name) if claims else []
-
-    builds = [
-        Build(target, fast_math, tuple(opt or ()))
-        for fast_math in (True, False)
-        for target in arch or TARGETS
-    ]
+    libraries = [None, *map(find_library, nvrtc or ())]
+    builds = [one for library in libraries for one in _all_builds(arch, opt, library)]
     text = _text(source) if source else None
     checked = check_note(_text(note_file), builds, text, note_file.name)
-    for line in _sass_text.check(checked):
+    for line in _sass_text.check(checked, as_markdown):
         say(line)
     if given:
-        for line in _sass_text.claims(checked, given):
+        for line in _sass_text.claims(checked, given, as_markdown):
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
+
+
+def _all_builds(
+    arch: list[str] | None, opt: list[str] | None, library: str | None
+) -> "Iterator[Build]":
+    """Yield the builds for both maths and all targets that a compiler knows of those asked for."""
+    from oneread.runtime import nvrtc
+    from oneread.sass import Build
+
+    known = nvrtc.supported_targets(library)
+    targets = [one for one in arch or nvrtc.TARGETS if one in known or library is None]
+    if left_out := [one for one in arch or nvrtc.TARGETS if one not in targets]:
+        number = ".".join(map(str, nvrtc.version(library)))
+        note(f"NVRTC {number} does not compile for {', '.join(left_out)}")
+    for fast_math in (True, False):
+        for target in targets:
+            yield Build(target, fast_math, tuple(opt or ()), nvrtc=library)
 
 
 def _text(path: Path) -> str:

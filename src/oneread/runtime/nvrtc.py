@@ -22,6 +22,7 @@ __all__ = [
     "Cubin",
     "available",
     "compile_cubin",
+    "find_library",
     "supported_targets",
     "version",
 ]
@@ -48,7 +49,9 @@ HEADERS: Final = {
 _FOLDERS: Final = ("cu13/lib", "cuda_nvrtc/lib")
 _NAMES: Final = ("libnvrtc.so.13", "libnvrtc.so.12")
 _TOOLKIT: Final = "/usr/local/cuda/lib64"
-_INSTALL: Final = "install it with: pip install nvidia-cuda-nvrtc"
+_INSTALL: Final = "install it with: pip install oneread[sass]"
+#: Where a toolkit or a package has its libraries.
+_INSIDE: Final = ("", "lib64", "lib", "targets/*/lib", "nvidia/*/lib", "*/lib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ def compile_cubin(
     defines: Mapping[str, int] | None = None,
     headers: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
+    library: str | None = None,
 ) -> Cubin:
     """Compile a source for one target.
 
@@ -88,6 +92,8 @@ def compile_cubin(
         More headers, by the name that they are included with.
     options : sequence of str
         More of the compiler's options, for example ``-fmad=false``.
+    library : str, optional
+        Path of another NVRTC, see `find_library`.
 
     Returns
     -------
@@ -101,36 +107,37 @@ def compile_cubin(
     KernelCompileError
         When it refuses the source; carries its log.
     """
-    library = _library()
-    if target not in supported_targets():
+    loaded = _library(library)
+    if target not in supported_targets(library):
         raise BackendUnavailableError(
-            f"got target {target!r}; NVRTC {'.'.join(map(str, version()))} compiles for "
-            f"{', '.join(supported_targets())}"
+            f"got target {target!r}; NVRTC {'.'.join(map(str, version(library)))} compiles for "
+            f"{', '.join(supported_targets(library))}"
         )
     words = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo"]
     words += [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
     program = ctypes.c_void_p()
     included = {**HEADERS, **(headers or {})}
     _check(
-        library.nvrtcCreateProgram(
+        loaded,
+        loaded.nvrtcCreateProgram(
             ctypes.byref(program),
             source.encode(),
             name.encode(),
             len(included),
             _strings(included.values()),
             _strings(included),
-        )
+        ),
     )
     try:
         words += options
-        status = library.nvrtcCompileProgram(program, len(words), _strings(words))
-        log = _text(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+        status = loaded.nvrtcCompileProgram(program, len(words), _strings(words))
+        log = _text(loaded, program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
         if status:
-            first = log.partition("\n")[0] or _explain(status)
+            first = log.partition("\n")[0] or _explain(loaded, status)
             raise KernelCompileError(f"{name} for {target}: {first}", log)
-        return Cubin(_text(program, "CUBIN"), target, log)
+        return Cubin(_text(loaded, program, "CUBIN"), target, log)
     finally:
-        library.nvrtcDestroyProgram(ctypes.byref(program))
+        loaded.nvrtcDestroyProgram(ctypes.byref(program))
 
 
 def available() -> bool:
@@ -142,26 +149,57 @@ def available() -> bool:
     return True
 
 
-def version() -> tuple[int, int]:
-    """Return the version of NVRTC, which is that of its CUDA."""
+def version(library: str | None = None) -> tuple[int, int]:
+    """Return the version of NVRTC, which is that of its CUDA; of another one by its path."""
     major, minor = ctypes.c_int(), ctypes.c_int()
-    _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    loaded = _library(library)
+    _check(loaded, loaded.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value
 
 
-def supported_targets() -> tuple[str, ...]:
-    """Return the targets that this NVRTC knows, the oldest first."""
+def supported_targets(library: str | None = None) -> tuple[str, ...]:
+    """Return the targets that this NVRTC knows, the oldest first; of another one by its path."""
     count = ctypes.c_int()
-    _check(_library().nvrtcGetNumSupportedArchs(ctypes.byref(count)))
+    loaded = _library(library)
+    _check(loaded, loaded.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
     numbers = (ctypes.c_int * count.value)()
-    _check(_library().nvrtcGetSupportedArchs(numbers))
+    _check(loaded, loaded.nvrtcGetSupportedArchs(numbers))
     return tuple(f"sm_{number}" for number in numbers)
 
 
+def find_library(path: str) -> str:
+    """Return the path of another NVRTC.
+
+    Parameters
+    ----------
+    path : str
+        The library itself; or a folder with it: of a toolkit, of NVIDIA's package, or one that
+        packages were installed to.
+
+    Returns
+    -------
+    str
+        What other functions take as ``library``.
+
+    Raises
+    ------
+    BackendUnavailableError
+        When it is not there.
+    """
+    given = Path(path)
+    found = [given] if given.is_file() else []
+    for folder in _INSIDE:
+        # The builtins' and the alternative's names have more words.
+        found += (one for one in sorted(given.glob(f"{folder or '.'}/libnvrtc.so*")))
+    if not found:
+        raise BackendUnavailableError(f"{path}: no NVRTC in it, no libnvrtc.so")
+    return str(found[0].resolve())
+
+
 @cache
-def _library() -> ctypes.CDLL:
+def _library(given: str | None = None) -> ctypes.CDLL:
     tried: list[str] = []
-    for path in _candidates():
+    for path in [given] if given else _candidates():
         try:
             # NVRTC looks for this one by its name; loaded before, it is found.
             for builtins in Path(path).parent.glob("libnvrtc-builtins.so*"):
@@ -186,12 +224,12 @@ def _candidates() -> Iterator[str]:
         yield f"{_TOOLKIT}/{name}"
 
 
-def _text(program: ctypes.c_void_p, what: str) -> bytes:
+def _text(loaded: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
     """Return the log or the machine code of a program."""
     size = ctypes.c_size_t()
-    _check(getattr(_library(), f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    _check(loaded, getattr(loaded, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     buffer = ctypes.create_string_buffer(size.value)
-    _check(getattr(_library(), f"nvrtcGet{what}")(program, buffer))
+    _check(loaded, getattr(loaded, f"nvrtcGet{what}")(program, buffer))
     return buffer.raw
 
 
@@ -200,13 +238,13 @@ def _strings(words: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
     return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
-def _explain(status: int) -> str:
-    explain = _library().nvrtcGetErrorString
+def _explain(loaded: ctypes.CDLL, status: int) -> str:
+    explain = loaded.nvrtcGetErrorString
     explain.restype = ctypes.c_char_p
     said: bytes = explain(status)
     return said.decode()
 
 
-def _check(status: int) -> None:
+def _check(loaded: ctypes.CDLL, status: int) -> None:
     if status:
-        raise BackendUnavailableError(f"NVRTC failed: {_explain(status)}")
+        raise BackendUnavailableError(f"NVRTC failed: {_explain(loaded, status)}")

@@ -127,14 +127,15 @@ class SassAssertion:
         lines = [line for one in slow for line in (one.reciprocal, *one.checks)]
         return self._require(not slow, f"{len(slow)} divisions have a slow path", lines)
 
-    def max_op(self, form: str) -> SassAssertion:
-        """Assert that there are maxima and all are of a form: FMNMX, FSETP+FSEL, ..."""
+    def max_op(self, *forms: str) -> SassAssertion:
+        """Assert that there are maxima and all are of these forms: FMNMX, FSETP+FSEL, ..."""
         found = [one for one in self.analysis.choices if one.extreme == "max" and one.is_float]
         self._require(bool(found), "there is no maximum", ())
-        other = [one for one in found if one.form != form]
+        other = [one for one in found if one.form not in forms]
         kinds = ", ".join(sorted({one.form for one in other}))
         lines = [step for one in other for step in one.steps]
-        return self._require(not other, f"{len(other)} maxima are {kinds}, not {form}", lines)
+        wanted = " or ".join(forms)
+        return self._require(not other, f"{len(other)} maxima are {kinds}, not {wanted}", lines)
 
     def mufu_per_element(self, at_most: float) -> SassAssertion:
         """Assert that no loop over elements takes more MUFU instructions an element."""

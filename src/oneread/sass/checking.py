@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
+from oneread.runtime import nvrtc
 from oneread.sass.analysis import analyse
-from oneread.sass.decode.instruction import Program
+from oneread.sass.claims import Claim
 from oneread.sass.decode.opcodes import PIPES
 from oneread.sass.errors import MachineCodeError
 from oneread.sass.read.opening import Build, compile_source
@@ -41,12 +42,29 @@ class Quote:
     is_elided: bool
 
 
+#: What becomes of a claim in a build; ``otherwise``: it holds, and the line that it quotes is not
+#: there.
+Verdict: TypeAlias = Literal["holds", "otherwise", "fails"]
+
+
 class Tried(NamedTuple):
-    """A build: the quotes that it has, and its properties (those of the first kernel)."""
+    """A build: the quotes that it has, its properties (those of the first kernel), its lines.
+
+    ``compiler`` is the version of NVRTC, such as ``13.5``.
+    """
 
     build: Build
+    compiler: str
     found: frozenset[Quote]
     summary: Summary
+    lines: frozenset[str]
+
+    def verdict(self, claim: Claim) -> Verdict:
+        """Judge a claim."""
+        if claim.failing(self.summary):
+            return "fails"
+        is_worded = not claim.quote or _is_among(_normal(claim.quote), self.lines)
+        return "holds" if is_worded else "otherwise"
 
 
 @dataclass(frozen=True)
@@ -55,6 +73,11 @@ class Checked:
 
     quotes: tuple[Quote, ...]
     tried: tuple[Tried, ...]
+
+    @property
+    def compilers(self) -> tuple[str, ...]:
+        """Return the versions of NVRTC that were tried."""
+        return tuple(dict.fromkeys(one.compiler for one in self.tried))
 
     @property
     def best(self) -> tuple[Build, ...]:
@@ -108,8 +131,12 @@ def check_note(
     tried = []
     for build in builds:
         code = compile_source(SourceText(f"{name}.cu", source), build)
-        summary = summarise(analyse(code.programs[0]))
-        tried.append(Tried(build, frozenset(_present(quotes, code.programs)), summary))
+        lines = frozenset(
+            _normal(one.text) for program in code.programs for one in program.instructions
+        )
+        found = frozenset(one for one in quotes if _is_among(one.text, lines))
+        compiler = ".".join(map(str, nvrtc.version(build.nvrtc)))
+        tried.append(Tried(build, compiler, found, summarise(analyse(code.programs[0])), lines))
     return Checked(quotes, tuple(tried))
 
 
@@ -144,17 +171,12 @@ def find_sources(text: str) -> Iterator[str]:
                 break
 
 
-def _present(quotes: Iterable[Quote], programs: Iterable[Program]) -> Iterator[Quote]:
-    """Yield the quotes that are among the instructions of a build."""
-    lines = {_normal(one.text) for program in programs for one in program.instructions}
-    for quote in quotes:
-        if quote.is_elided:
-            pieces = map(re.escape, _ELISION.split(quote.text))
-            form = re.compile(".*".join(pieces))
-            if any(form.fullmatch(line) for line in lines):
-                yield quote
-        elif quote.text in lines:
-            yield quote
+def _is_among(quote: str, lines: frozenset[str]) -> bool:
+    """Say whether a quote is one of the lines, or leaves something out of one."""
+    if not _ELISION.search(quote):
+        return quote in lines
+    form = re.compile(".*".join(map(re.escape, _ELISION.split(quote))))
+    return any(form.fullmatch(line) for line in lines)
 
 
 def _normal(text: str) -> str:

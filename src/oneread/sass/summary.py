@@ -51,6 +51,27 @@ class Summary:
     ceiling: float | None
     limit: str | None
 
+    @property
+    def first_pass(self) -> tuple[int, ...]:
+        """Return the elements of the pieces of the first line that goes over elements."""
+        return self._pieces(0)
+
+    @property
+    def last_pass(self) -> tuple[int, ...]:
+        """Return the same of the last line."""
+        return self._pieces(-1)
+
+    @property
+    def first_trip(self) -> int:
+        """Return the elements of the widest piece of the first line; 0 where there is none."""
+        return max(self.first_pass, default=0)
+
+    def _pieces(self, place: int) -> tuple[int, ...]:
+        if not self.ladders:
+            return ()
+        pieces = self.ladders[place].rpartition(": ")[2].split()
+        return tuple(int(piece.removesuffix("L")) for piece in pieces)
+
 
 def summarise(analysis: Analysis) -> Summary:
     """Return the properties of a kernel.

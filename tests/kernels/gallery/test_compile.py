@@ -15,7 +15,7 @@ from oneread.spec import KernelCompileError
 KERNELS = entries.catalogue().kernels
 
 pytestmark = pytest.mark.skipif(
-    not nvrtc.available(), reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
+    not nvrtc.available(), reason="NVRTC is not installed: pip install oneread[sass]"
 )
 
 REGISTERS = 0x2F  # EIATTR_REGCOUNT of .nv.info: an index of a function, and its registers

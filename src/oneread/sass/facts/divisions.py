@@ -20,6 +20,8 @@ from oneread.sass.flow.reaching import Reaching
 DivisionForm: TypeAlias = Literal["fast", "guarded", "division", "reciprocal", "integer"]
 
 _FROM_INTEGER: Final = frozenset({"I2F", "I2FP", "UI2F", "UI2FP"})
+#: What makes an integer of the first guess, or changes its bits before that.
+_TO_INTEGER: Final = frozenset({"F2I", "IADD", "IADD3", "UF2I", "UIADD3", "VIADD"})
 _ONE: Final = 1.0
 
 
@@ -68,7 +70,9 @@ def divisions(
         corrected = any(_is_correction(user, constants) for user in using)
         form: DivisionForm = "fast"
         feeding = [program.instructions[index] for index in reaching.feeding(one)]
-        if any(source.opcode in _FROM_INTEGER for source in feeding):
+        # A divisor that was converted may well divide a number that is none.
+        is_converted = any(source.opcode in _FROM_INTEGER for source in feeding)
+        if is_converted and any(user.opcode in _TO_INTEGER for user in using):
             form = "integer"
         elif own and corrected:
             form = "division"

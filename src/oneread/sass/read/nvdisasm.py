@@ -26,7 +26,7 @@ _PLACES: Final = (
     ("triton", "backends/nvidia/bin/nvdisasm"),
 )
 _TOOLKIT: Final = "/usr/local/cuda/bin/nvdisasm"
-_INSTALL: Final = "install it with: pip install nvidia-cuda-nvdisasm"
+_INSTALL: Final = "install it with: pip install oneread[sass]"
 #: What is printed: code only, lines with calls, encodings.
 _OPTIONS: Final = ("-c", "-gi", "-hex")
 _SECONDS: Final = 120

@@ -23,6 +23,7 @@ from oneread.sass.read.listing import is_listing, read_listing
 from oneread.source.catalogue import read_catalogue
 from oneread.source.host import Skipped, device_code
 from oneread.source.text import SourceText
+from oneread.spec import KernelCompileError
 
 #: Where a kernel is compiled for if nothing is said: the target of the SASS note.
 DEFAULT_ARCH: Final = "sm_86"
@@ -33,12 +34,13 @@ _LARGEST_BYTES: Final = 256 << 20
 
 @dataclass(frozen=True)
 class Build:
-    """How a source is compiled."""
+    """How a source is compiled; ``nvrtc`` is the path of another NVRTC than the usual one."""
 
     arch: str | None = None
     fast_math: bool = False
     options: Sequence[str] = ()
     defines: Mapping[str, int] = field(default_factory=dict)
+    nvrtc: str | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -188,13 +190,22 @@ def compile_source(source: SourceText, build: Build) -> Code:
     build = replace(build, arch=build.arch or DEFAULT_ARCH)
     device = device_code(source)
     text, skipped, folders = with_headers(device, source.text)
-    cubin = nvrtc.compile_cubin(
-        text,
-        build.arch or DEFAULT_ARCH,
-        name=source.name,
-        defines=build.defines,
-        options=[*build.flags, *folders],
-    )
+    try:
+        cubin = nvrtc.compile_cubin(
+            text,
+            build.arch or DEFAULT_ARCH,
+            name=source.name,
+            defines=build.defines,
+            options=[*build.flags, *folders],
+            library=build.nvrtc,
+        )
+    except KernelCompileError as error:
+        missing = ", ".join(one.name for one in skipped if one.what == "include")
+        if not missing:
+            raise
+        raise KernelCompileError(
+            f"{error}; not found, and left out: {missing}", error.log
+        ) from None
     programs = _disassembled(cubin.code, source.name)
     return Code(source.name, programs, source, build, skipped)
 

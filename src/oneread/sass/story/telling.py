@@ -36,8 +36,8 @@ Gap: TypeAlias = str | int | tuple[str, ...]
 class Statement:
     """A sentence: its id, what fills its gaps, the instructions it is about.
 
-    A gap of several words is a list of loops. ``quotes`` are the instructions that are shown in
-    full; a sentence without instructions is about what is not there.
+    A gap of several words is a list, of loops or of what each carries a value. ``quotes`` are the
+    instructions that are shown in full; a sentence without instructions is about what is not there.
     """
 
     id: str
@@ -146,17 +146,23 @@ class _Story:
             yield Statement("guard" if what else "guard-unclear", {"what": what}, lines, lines)
 
     def accumulators(self) -> Iterator[Statement]:
-        groups: dict[tuple[str, str, str], list[Accumulator]] = {}
+        places: dict[tuple[str, str, str], list[Accumulator]] = {}
         for one in self.analysis.accumulators:
             initial = one.initial.text if one.initial else ""
-            groups.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+            places.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+        # Lanes that do several columns at a time carry several, which are told together.
+        groups: dict[tuple[str, str, tuple[str, ...]], dict[str, list[Accumulator]]] = {}
+        for (kind, where, initial), same in places.items():
+            loops = tuple(dict.fromkeys(self._loop(one.loop) for one in same))
+            groups.setdefault((kind, initial, loops), {})[where] = same
         if not groups:
             yield Statement("accumulators-none")
-        for (kind, where, initial), same in groups.items():
-            loops = tuple(self._loop(one.loop) for one in same)
-            gaps: dict[str, Gap] = {"loop": loops, "where": where, "initial": initial}
-            first = tuple(one.initial.instruction for one in same if one.initial)
-            lines = (*dict.fromkeys(first), *(step for one in same for step in one.updates))
+        for (kind, initial, loops), alike in groups.items():
+            several = tuple(alike) if len(alike) > 1 else ", ".join(alike)
+            gaps: dict[str, Gap] = {"loop": loops, "where": several, "initial": initial}
+            found = [one for same in alike.values() for one in same]
+            first = tuple(one.initial.instruction for one in found if one.initial)
+            lines = (*dict.fromkeys(first), *(step for one in found for step in one.updates))
             yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
 
     def maximum(self) -> Iterator[Statement]:
@@ -189,9 +195,10 @@ class _Story:
             steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
             lines = tuple(steps[index] for index in sorted(steps))
             fused = tuple(one for one in lines if one.opcode.startswith(_FUSED))
+            lengths = dict.fromkeys((self._loop(one.loop), str(one.length)) for one in same)
             gaps: dict[str, Gap] = {
-                "loop": tuple(self._loop(one.loop) for one in same),
-                "count": ", ".join(str(one.length) for one in same),
+                "loop": tuple(dict.fromkeys(loop for loop, _ in lengths)),
+                "count": ", ".join(length for _, length in lengths),
             }
             yield Statement(f"sum-{form}", gaps, lines, (fused or lines)[:3])
 
@@ -240,7 +247,8 @@ class _Story:
 
     def normalisation(self) -> Iterator[Statement]:
         found = self.analysis.divisions
-        if not found:
+        functions = self._functions()
+        if not found and "RCP64H" not in functions:
             yield Statement("division-none")
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
@@ -254,6 +262,8 @@ class _Story:
             repeated = tuple(one for one in lines if self.analysis.loop_of(one))
             if repeated and form != "integer":
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
+        for name, lines in functions.items():
+            yield Statement("function", {"what": name, "count": len(lines)}, lines, lines[:1])
 
     def limits(self) -> Iterator[Statement]:
         if not self.analysis.works:
@@ -290,6 +300,14 @@ class _Story:
         return Table(columns, tuple(rows)) if rows else None
 
     # ---- gaps
+
+    def _functions(self) -> Mapping[str, tuple[Instruction, ...]]:
+        """Return what MUFU takes but powers of two and reciprocals."""
+        found: dict[str, tuple[Instruction, ...]] = {}
+        for one in self.analysis.warm:
+            if one.opcode == "MUFU" and not one.has("EX2", "RCP"):
+                found[one.modifiers[0]] = (*found.get(one.modifiers[0], ()), one)
+        return found
 
     def _straight(self) -> Iterator[Statement]:
         """Tell what a kernel without loops costs."""

@@ -32,7 +32,7 @@ def catalogue(language: str) -> Mapping[str, Mapping[str, str]]:
     Returns
     -------
     mapping
-        Tables ``headings``, ``sentences`` and ``parts``.
+        Tables ``headings``, ``sentences``, ``parts``, ``functions`` and ``columns``.
     """
     path = Path(__file__).with_name(f"{language}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -41,14 +41,32 @@ def catalogue(language: str) -> Mapping[str, Mapping[str, str]]:
 def sentence(statement: Statement, language: str) -> str:
     """Return a statement in words, its gaps filled."""
     words = catalogue(language)
-    gaps: dict[str, str | int] = {}
+    gaps: dict[str, _Filled] = {}
     for name, value in statement.gaps.items():
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and name == "where":
+            names = _some(list(value), words["parts"]["more"])
+            gaps[name] = _Filled(words["parts"]["each"].format(names=names))
+        elif isinstance(value, tuple):
             part = words["parts"]["loop" if len(value) == 1 else "loops"]
-            gaps[name] = part.format(names=", ".join(value))
+            gaps[name] = _Filled(part.format(names=", ".join(value)))
         else:
-            gaps[name] = value
+            gaps[name] = _Filled(value)
+    if statement.id == "function":
+        functions = words["functions"]
+        gaps["name"] = _Filled(functions.get(gaps["what"], functions["other"]))
     return words["sentences"][statement.id].format(**gaps)
+
+
+class _Filled(str):
+    """What fills a gap. With two words as its format, it is the first if it is 1."""
+
+    __slots__ = ()
+
+    def __format__(self, form: str) -> str:
+        one, bar, many = form.partition("|")
+        if not bar:
+            return super().__format__(form)
+        return one if self == "1" else many
 
 
 def citation(instructions: Iterable[Instruction], language: str) -> str:
