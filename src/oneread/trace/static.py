@@ -5,8 +5,9 @@ Knows the tree; knows no machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from oneread.source.text import Position
@@ -25,7 +26,7 @@ from oneread.trace.tree import (
     VariableRef,
 )
 from oneread.trace.types import Pointer, Scalar
-from oneread.trace.walking import Node, nodes, under
+from oneread.trace.walking import Node, children, nodes, under
 
 Test = Callable[[Any], bool]
 
@@ -45,25 +46,38 @@ class NarrowOffset:
 def narrow_offsets(program: Program) -> list[NarrowOffset]:
     """Return the 32-bit products of block numbers and parameters that move pointers."""
     integers = {parameter for parameter in program.kernel.parameters if _is_integer(parameter)}
-    blocks = _closed(program, set(), _of_block)
-    sizes = _closed(program, integers, _never)
-    moves = [index for node in nodes(program) for index in _moves(node)]
+    blocks = closed(program, set(), _of_block)
+    sizes = closed(program, integers, _never)
+    narrow = [
+        one
+        for one in products(program, (blocks, _of_block), sizes)
+        if isinstance(one.type, Scalar) and one.type.size == 4
+    ]
     found: dict[Position, NarrowOffset] = {}
-    for product in _products(program, (blocks, _of_block), sizes):
-        if isinstance(product.type, Scalar) and product.type.size == 4:
-            same = _is(product)
-            carriers = _closed(program, set(), same)
-            if any(_has(index, carriers, same) for index in moves):
-                limit = product.type.highest + 1
-                found[product.position] = NarrowOffset(product.position, _start(product), limit)
+    for product in moved_by(program, narrow):
+        assert isinstance(product.type, Scalar)
+        limit = product.type.highest + 1
+        found[product.position] = NarrowOffset(product.position, _start(product), limit)
     return list(found.values())
+
+
+def moved_by(program: Program, values: Sequence[Binary]) -> list[Binary]:
+    """Return those of some values that move pointers, by way of variables too."""
+    steps = [step for node in nodes(program) for step in moves(node)] if values else []
+    found = []
+    for value in values:
+        same = _is(value)
+        carriers = closed(program, set(), same)
+        if any(has(step, carriers, same) for step in steps):
+            found.append(value)
+    return found
 
 
 def has_rows(program: Program, width: str) -> bool:
     """Say whether a kernel multiplies something of its block or thread by the length of a row."""
     lengths = {parameter for parameter in program.kernel.parameters if parameter.name == width}
-    own = _closed(program, set(), _of_thread)
-    return bool(_products(program, (own, _of_thread), _closed(program, lengths, _never)))
+    own = closed(program, set(), _of_thread)
+    return bool(products(program, (own, _of_thread), closed(program, lengths, _never)))
 
 
 def spanning_indices(program: Program, width: str) -> set[tuple[int, int]]:
@@ -72,15 +86,15 @@ def spanning_indices(program: Program, width: str) -> set[tuple[int, int]]:
     Such an index is made of the block's number or of the length of a row.
     """
     lengths = {parameter for parameter in program.kernel.parameters if parameter.name == width}
-    wide = _closed(program, lengths, _of_block)
+    wide = closed(program, lengths, _of_block)
     return {
         (node.position.line, node.position.column)
         for node in nodes(program)
-        if isinstance(node, Index) and _has(node.index, wide, _of_block)
+        if isinstance(node, Index) and has(node.index, wide, _of_block)
     }
 
 
-def _products(
+def products(
     program: Program, one: tuple[set[Variable], Test], other: set[Variable]
 ) -> list[Binary]:
     """Return the products of something made of one kind with something made of the other."""
@@ -91,13 +105,13 @@ def _products(
         if isinstance(node, Binary)
         and node.operator == "*"
         and any(
-            _has(a, variables, special) and _has(b, other, _never)
+            has(a, variables, special) and has(b, other, _never)
             for a, b in ((node.left, node.right), (node.right, node.left))
         )
     ]
 
 
-def _moves(node: Node) -> list[Expr]:
+def moves(node: Node) -> list[Expr]:
     """Return by what a node moves a pointer."""
     if isinstance(node, PointerAdd | Index):
         return [node.index]
@@ -126,27 +140,40 @@ def _never(_: Any) -> bool:
     return False
 
 
-def _has(node: Expr, variables: set[Variable], special: Test) -> bool:
-    return any(
-        special(one) or (isinstance(one, VariableRef) and one.variable in variables)
-        for one in under(node)
-    )
+def has(node: Node, variables: set[Variable], special: Test, but: Collection[int] = ()) -> bool:
+    """Say whether a node holds one of some variables or special nodes.
+
+    What lies in the nodes with the numbers of `but` does not count.
+    """
+    if id(node) in but:
+        return False
+    if special(node) or (isinstance(node, VariableRef) and node.variable in variables):
+        return True
+    return any(has(child, variables, special, but) for child in children(node))
 
 
-def _closed(program: Program, seeds: set[Variable], special: Test) -> set[Variable]:
-    """Return the integer variables that get a value made of these."""
-    pairs: list[tuple[Variable, Expr]] = []
+@lru_cache(maxsize=8)
+def pairs(program: Program) -> tuple[tuple[Variable, Expr], ...]:
+    """Return each integer variable and parameter with a value that it gets."""
+    found: list[tuple[Variable, Expr]] = []
     for node in nodes(program):
         if isinstance(node, Declare) and node.value is not None:
-            pairs.append((node.variable, node.value))
+            found.append((node.variable, node.value))
         elif isinstance(node, Assign | Update) and isinstance(node.target, VariableRef):
-            pairs.append((node.target.variable, node.value))
+            found.append((node.target.variable, node.value))
         elif isinstance(node, Call):
-            pairs += zip(node.function.parameters, node.arguments, strict=True)
-    pairs = [(variable, value) for variable, value in pairs if _is_integer(variable)]
+            found += zip(node.function.parameters, node.arguments, strict=True)
+    return tuple((variable, value) for variable, value in found if _is_integer(variable))
+
+
+def closed(
+    program: Program, seeds: set[Variable], special: Test, but: Collection[int] = ()
+) -> set[Variable]:
+    """Return the integer variables that get a value made of these, as `has` finds it."""
+    given = pairs(program)
     found = set(seeds)
     while True:
-        more = {v for v, value in pairs if v not in found and _has(value, found, special)}
+        more = {v for v, value in given if v not in found and has(value, found, special, but)}
         if not more:
             return found
         found |= more
