@@ -99,3 +99,10 @@ def test_importing_loads_the_standard_library_only() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "set()\n"
+
+
+def test_macro_that_the_text_never_names_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match="online_softmax never uses the macro TILES; there is TILE"
+    ):
+        assert_kernel("online_softmax", defines={"TILES": 64})
