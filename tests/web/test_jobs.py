@@ -186,6 +186,64 @@ def test_want_of_memory_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error("trace", "relu")["kind"] == "limit"
 
 
+TWO_SIZES = "__global__ void k(const float* x, float* y, int N, int C) { y[0] = x[0]; }\n"
+ROWS_OF_THREADS = "__global__ void k(float* y, int n) { y[threadIdx.y] = n; }\n"
+
+
+def test_what_would_help_is_told_by_the_boxes_of_the_page() -> None:
+    said = error("trace", {"text": TWO_SIZES})["message"]
+    assert said.startswith("N and C could each be vocab; if the guess is right, pass x=rows*vocab")
+    assert said.endswith(" N=rows C=vocab in “Arguments”")
+    said = error("trace", {"text": ROWS_OF_THREADS})["message"]
+    assert said.endswith("for example 32,4 in “Block”, (rows + 3) / 4 in “Grid”")
+
+
+def test_boxes_have_the_names_that_the_page_gives_them() -> None:
+    strings = Path(jobs.__file__).with_name("player") / "src/strings.ts"
+    words = strings.read_text("utf-8")
+    for field, name in jobs.BOXES.items():
+        assert f'{field}: "{name}"' in words
+
+
+def test_doubt_about_one_of_several_names_it() -> None:
+    two = {"text": TWO_SIZES, "name": "two.cu"}
+    said = error("trace", "relu", two)["message"]
+    assert said.startswith("two.cu: N and C could each be vocab")
+    runs = done("trace", "relu", two, arguments={"N": "rows", "C": "vocab"})["runs"]
+    assert [run["kernel"] for run in runs] == ["relu", "k"]
+
+
+def test_macro_that_no_text_names_is_refused() -> None:
+    said = error("trace", "online_softmax_tiled", "fma_f32", defines={"TILES": 64})["message"]
+    assert said == "online_softmax_tiled and fma_f32 never use the macro TILES; there is TILE"
+
+
+def test_command_for_a_text_says_what_to_save() -> None:
+    text = text_of("zoo_stray_tail").replace("zoo_stray_tail", "softmax_stray_tail")
+    found = done("probe", {"text": text, "name": "tail.cu"}, vocab=250)["findings"]
+    assert found
+    for one in found:
+        command, _, comment = one["command"].partition("  # ")
+        assert command.startswith("oneread trace tail.cu --rows ")
+        assert comment == "save the source as tail.cu"
+
+
+def test_command_for_a_changed_kernel_says_what_the_catalogue_does() -> None:
+    text = text_of("zoo_stray_tail").replace("// ", "//  ")
+    found = done("probe", {"key": "zoo_stray_tail", "text": text}, vocab=250)["findings"]
+    command, _, comment = found[0]["command"].partition("  # ")
+    assert command.startswith("oneread trace zoo_stray_tail.cu --rows ")
+    assert "--block" in command
+    assert "--truth y=softmax" in command
+    assert comment == "save the source as zoo_stray_tail.cu"
+
+
+def test_name_of_a_text_cannot_end_the_comment() -> None:
+    (run,) = done("trace", {"text": TWICE, "name": "a\nb.cu"})["runs"]
+    assert run["name"] == "a\nb.cu"
+    assert jobs._in_one_line("a\nb.cu") == "a\N{REPLACEMENT CHARACTER}b.cu"
+
+
 # ---- fix and probe
 
 
