@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oneread.cli._console import styled
+from oneread.cli._trace_basis import basis
 
 if TYPE_CHECKING:
     from oneread.trace import Case, Fault, Repair, Run
@@ -62,6 +63,7 @@ def _head(one: "Launched") -> str:
 def _remarks(one: "Launched") -> Iterator[str]:
     from oneread.source.host import in_one_line
 
+    yield from basis(one.source.loaded, one.case)
     if one.source.loaded.skipped:
         yield in_one_line(one.source.loaded.skipped)
 
@@ -255,6 +257,8 @@ def _fault(fault: "Fault", mark: str) -> Iterator[str]:
     head = f"{mark:<4}{fault.severity}: {fault.title} ({fault.id}){times}"
     yield styled(head, _STYLES[fault.severity])
     yield f"    {_clean(str(fault))}"
+    if fault.id == "unlike-softmax":
+        yield f"    say so: --truth {fault.buffer}={fault.parameters['truth']}"
     if fault.repair is not None:
         yield f"    repair: {_repair(fault.repair)}"
 
@@ -304,6 +308,8 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
         f"{subject.called}: {launches} launches, {probed.tried} with those that shrink faults",
         "bold",
     )
+    base = probed.plan.base
+    yield from basis(subject.source(subject.complete(base)).loaded, subject.complete(base))
     for said, whys in (
         ("ruled out by the source", [one.refused for one in probed.refused]),
         ("stopped by a limit", [one.stopped for one in probed.stopped]),
