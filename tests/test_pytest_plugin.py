@@ -125,3 +125,10 @@ def test_fixture_sees_a_file_that_is_written_anew(assert_sass: AssertSass, tmp_p
     assert_sass(file, "sm_86").barriers(0)
     file.write_text(text % "s[threadIdx.x] = 1; __syncthreads();")
     assert_sass(file, "sm_86").barriers(1)
+
+
+def test_macro_that_the_text_never_names_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match="online_softmax never uses the macro TILES; there is TILE"
+    ):
+        assert_kernel("online_softmax", defines={"TILES": 64})

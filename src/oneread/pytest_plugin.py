@@ -18,6 +18,7 @@ from typing import Any
 from oneread.sass import Build, Code, SassAssertion, analyse, open_code
 from oneread.source.text import split_lines
 from oneread.trace import Case, Fault, Launched, Run, open_kernel
+from oneread.trace.opening import refuse_unused
 
 __all__ = ["AssertSass", "KernelAssertion", "assert_kernel"]
 
@@ -53,7 +54,7 @@ def assert_kernel(
     SourceError
         When the text cannot be read.
     UsageError
-        When the kernel cannot be launched like this.
+        When the kernel cannot be launched like this, or a macro is one that no text names.
     LimitError
         When the run meets a limit.
 
@@ -69,8 +70,9 @@ def assert_kernel(
     """
     if "defines" in case:
         case["defines"] = {macro: str(value) for macro, value in case["defines"].items()}
-    opened = open_kernel(kernel, name, [Path(folder) for folder in folders])
-    return KernelAssertion(opened.launch(Case(**case)))
+    opened, launch = open_kernel(kernel, name, [Path(one) for one in folders]), Case(**case)
+    refuse_unused([opened], launch)
+    return KernelAssertion(opened.launch(launch))
 
 
 class KernelAssertion:

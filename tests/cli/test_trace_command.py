@@ -142,7 +142,7 @@ def test_block_of_rows_of_threads_is_asked_for(tmp_path: Path) -> None:
         "    const int row = blockIdx.x * blockDim.y + threadIdx.y;\n"
         "    y[row * vocab + threadIdx.x] = x[row * vocab + threadIdx.x];\n}\n"
     )
-    assert '--block 32,4 --grid "(rows + 3) / 4"' in error(str(file))
+    assert "--block 32,4 --grid '(rows + 3) / 4'" in error(str(file))
     shown = trace(str(file), "--block", "32,4", "--grid", "(rows + 3) / 4", "--vocab", "32")
     assert "of 32 x 4 threads" in shown
 
@@ -274,7 +274,7 @@ def test_kernel_with_exponentials_that_is_no_softmax_passes(tmp_path: Path) -> N
     file = tmp_path / "silu.cu"
     file.write_text(SILU)
     shown = trace(str(file), "--vocab", "32", "--block", "32")
-    assert "say --truth y=softmax" in " ".join(shown.split())
+    assert "say so: --truth y=softmax" in " ".join(shown.split())
     assert row(shown, "error against float64") == ["not", "known"]
 
 

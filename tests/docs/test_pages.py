@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sysconfig
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -108,6 +109,19 @@ def test_commands_exist(page: Path, markdown: ModuleType) -> None:
         for word in words[1:]:
             if re.match(r"(examples|tools|\.ci)/", word):
                 assert (ROOT / word).exists(), command
+
+
+def test_files_in_commands_are_there_or_were_written_before(
+    page: Path, markdown: ModuleType
+) -> None:
+    written: set[str] = set()
+    for command in markdown.commands(page.read_text("utf-8")):
+        words = shlex.split(command)
+        made = {after for word, after in pairwise(words) if word in ("--out", "--html")}
+        for word in words[1:]:
+            if re.fullmatch(r"[\w./-]+\.(cu|npy|npz|jsonl?|sass|toml|md|html|safetensors)", word):
+                assert word in written | made or (ROOT / word).is_file(), command
+        written |= made
 
 
 def test_demo_in_the_readme_is_the_committed_screen() -> None:

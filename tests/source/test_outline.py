@@ -32,6 +32,7 @@ def pieces(text: str) -> tuple[list[Piece], list[Token]]:
         ("enum { A, B = 2 };", "type", "enum"),
         ("typedef struct { float m; } MD;", "alias", "struct"),
         ("using real = float;", "alias", "using"),
+        ("namespace cg = cooperative_groups;", "alias", "cg"),
         ("static const int N = 4;", "value", "N"),
         ("__constant__ float table[4] = {1, 2};", "value", "table"),
         ('static_assert(sizeof(int) == 4, "text");', "assert", "static_assert"),

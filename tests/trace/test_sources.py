@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from oneread.trace import Source, Subject, UsageError
+from oneread.trace import Source, Subject, UsageError, run
 
 KERNEL = "__global__ void k(float* y) { y[0] = 1; }"
+ONE: dict[str, Any] = {"block": 1, "arguments": {"y": "1:inout:zeros"}}
 
 
 def test_text_of_one_line_may_end_like_the_name_of_a_file() -> None:
@@ -24,6 +26,17 @@ def test_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
     assert Source(file).loaded.macros == {"ONE": 1}
     file.write_text(f'#include "one.cuh"\n{KERNEL}', "utf-8")
     assert Source(file, folders=[tmp_path]).loaded.macros == {"ONE": 1}
+
+
+def test_macro_that_the_text_never_names_is_refused() -> None:
+    text = KERNEL.replace("= 1", "= WIDTH")
+    assert run(text, rows=1, vocab=1, truth={}, defines={"WIDTH": 2}, **ONE).outputs == {"y": [2.0]}
+    for conditional in ("#ifdef DEBUG\n#endif\n", "#if defined(DEBUG)\n#endif\n"):
+        run(conditional + KERNEL, defines={"DEBUG": 1}, **ONE)
+    with pytest.raises(UsageError, match=r"<text> never uses the macro DEBUGS; there is DEBUG$"):
+        run(conditional + KERNEL, defines={"DEBUGS": 1}, **ONE)
+    with pytest.raises(UsageError, match=r"<text> never uses the macro ODD$"):
+        run("#if 0\nODD\n#endif\n" + KERNEL, defines={"ODD": 1}, **ONE)
 
 
 def test_lines_of_a_file_may_end_as_on_windows(tmp_path: Path) -> None:

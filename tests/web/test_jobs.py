@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import oneread
 from oneread.source.catalogue import read_catalogue
 from oneread.trace import Case, open_kernel
 from oneread.trace.opening import Opened
@@ -226,6 +223,64 @@ def test_want_of_memory_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error("trace", "relu")["kind"] == "limit"
 
 
+TWO_SIZES = "__global__ void k(const float* x, float* y, int N, int C) { y[0] = x[0]; }\n"
+ROWS_OF_THREADS = "__global__ void k(float* y, int n) { y[threadIdx.y] = n; }\n"
+
+
+def test_what_would_help_is_told_by_the_boxes_of_the_page() -> None:
+    said = error("trace", {"text": TWO_SIZES})["message"]
+    assert said.startswith("N and C could each be vocab; if the guess is right, pass x=rows*vocab")
+    assert said.endswith(" N=rows C=vocab in “Arguments”")
+    said = error("trace", {"text": ROWS_OF_THREADS})["message"]
+    assert said.endswith("for example 32,4 in “Block”, (rows + 3) / 4 in “Grid”")
+
+
+def test_boxes_have_the_names_that_the_page_gives_them() -> None:
+    strings = Path(jobs.__file__).with_name("player") / "src/strings.ts"
+    words = strings.read_text("utf-8")
+    for field, name in jobs.BOXES.items():
+        assert f'{field}: "{name}"' in words
+
+
+def test_doubt_about_one_of_several_names_it() -> None:
+    two = {"text": TWO_SIZES, "name": "two.cu"}
+    said = error("trace", "relu", two)["message"]
+    assert said.startswith("two.cu: N and C could each be vocab")
+    runs = done("trace", "relu", two, arguments={"N": "rows", "C": "vocab"})["runs"]
+    assert [run["kernel"] for run in runs] == ["relu", "k"]
+
+
+def test_macro_that_no_text_names_is_refused() -> None:
+    said = error("trace", "online_softmax_tiled", "fma_f32", defines={"TILES": 64})["message"]
+    assert said == "online_softmax_tiled and fma_f32 never use the macro TILES; there is TILE"
+
+
+def test_command_for_a_text_says_what_to_save() -> None:
+    text = text_of("zoo_stray_tail").replace("zoo_stray_tail", "softmax_stray_tail")
+    found = done("probe", {"text": text, "name": "tail.cu"}, vocab=250)["findings"]
+    assert found
+    for one in found:
+        command, _, comment = one["command"].partition("  # ")
+        assert command.startswith("oneread trace tail.cu --rows ")
+        assert comment == "save the source as tail.cu"
+
+
+def test_command_for_a_changed_kernel_says_what_the_catalogue_does() -> None:
+    text = text_of("zoo_stray_tail").replace("// ", "//  ")
+    found = done("probe", {"key": "zoo_stray_tail", "text": text}, vocab=250)["findings"]
+    command, _, comment = found[0]["command"].partition("  # ")
+    assert command.startswith("oneread trace zoo_stray_tail.cu --rows ")
+    assert "--block" in command
+    assert "--truth y=softmax" in command
+    assert comment == "save the source as zoo_stray_tail.cu"
+
+
+def test_name_of_a_text_cannot_end_the_comment() -> None:
+    (run,) = done("trace", {"text": TWICE, "name": "a\nb.cu"})["runs"]
+    assert run["name"] == "a\nb.cu"
+    assert jobs._in_one_line("a\nb.cu") == "a\N{REPLACEMENT CHARACTER}b.cu"
+
+
 # ---- fix and probe
 
 
@@ -274,90 +329,3 @@ def test_part_that_a_probe_lacks_is_refused() -> None:
 def test_one_kernel_at_a_time(job: str) -> None:
     assert "not 2" in error(job, "relu", "relu")["message"]
     assert "is a sequence" in error(job, "online_parallel")["message"]
-
-
-# ---- files
-
-
-def test_text_of_one_line_is_no_file_name(tmp_path: Path) -> None:
-    secret = tmp_path / "secret.txt"
-    secret.write_text(TWICE)
-    said = error("trace", {"text": str(secret)})
-    assert said["kind"] == "source"
-    assert "twice" not in json.dumps(said)
-
-
-def test_include_reads_no_file(tmp_path: Path) -> None:
-    header = tmp_path / "secret.h"
-    header.write_text("#define SECRET 7\n")
-    for name in (str(header), "../../../../../../etc/passwd", "relu.cu"):
-        said = error("trace", {"text": f'#include "{name}"\n__global__ void k() {{ SECRET; }}\n'})
-        assert "'SECRET' is not declared" in said["message"]
-
-
-OPENED = """
-import sys
-from oneread.web import jobs
-jobs.gallery()
-seen = []
-sys.addaudithook(lambda event, args: event == "open" and seen.append(str(args[0])))
-for line in sys.stdin:
-    jobs.answer("trace", line.encode())
-    jobs.answer("fix", line.encode())
-print("\\n".join(seen))
-"""
-
-HOSTILE = (
-    {"text": "/etc/passwd.txt"},
-    {"text": '#include "/etc/passwd"\n#include <etc/passwd>\n__global__ void k() {}'},
-    {"key": "../../../../etc/passwd"},
-    {"key": "/etc/passwd"},
-    {"key": "relu", "name": "/etc/passwd", "kernel": "/etc/passwd"},
-    {"name": "/etc/passwd.cu", "text": TWICE},
-    {"key": "relu"},
-)
-
-
-def test_no_request_opens_a_file_outside_of_the_package() -> None:
-    requests = [json.dumps({"kernels": [one], "rows": 1, "vocab": 32}) for one in HOSTILE]
-    said = subprocess.run(
-        [sys.executable, "-c", OPENED],
-        input="\n".join(requests),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    opened = [Path(line) for line in said.stdout.splitlines()]
-    package = Path(oneread.__file__).parent
-    python = Path(json.__file__).parents[1]
-    assert package / "kernels/gallery/relu.cu" in opened
-    assert [one for one in opened if not {package, python} & set(one.parents)] == []
-
-
-# ---- texts that are made to break something
-
-BOMBS = {
-    "shared": "__shared__ float a[1 << 30]; a[0] = 1;",
-    "local": "float a[1 << 28]; a[0] = 1; y[0] = a[0];",
-    "nested": f"y[0] = {'(' * 3000}1{')' * 3000};",
-    "unclosed": "{" * 5000,
-    "long": "y[0] = 1" + " + 1" * 9000 + ";",
-    "depth": "y[0] = f(1);",
-    "steps": "for (;;) { }",
-    "divergent": "while (threadIdx.x < 16) { }",
-}
-
-
-@pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
-def test_text_that_is_made_to_break_something_is_an_answer(body: str) -> None:
-    text = (
-        "__device__ float f(float v) { return f(v) + f(v); }\n"
-        f"__global__ void k(const float* x, float* y, int vocab) {{\n{body}\n}}\n"
-    )
-    assert error("trace", {"text": text}, rows=1, vocab=32)["kind"] in {"source", "limit"}
-
-
-def test_macros_that_grow_are_cut_off() -> None:
-    doubles = "\n".join(f"#define A{n + 1} A{n} A{n}" for n in range(40))
-    text = f"#define A0 +1\n{doubles}\n__global__ void k(float* y) {{ y[0] = 0 A40; }}\n"
-    assert error("trace", {"text": text})["kind"] == "source"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oneread.cli._console import styled
+from oneread.cli._trace_basis import basis
 from oneread.spec.words import plural
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _extent(shape: tuple[int, int, int], noun: str) -> str:
 def _remarks(one: "Launched") -> Iterator[str]:
     from oneread.source.host import in_one_line
 
+    yield from basis(one.source.loaded, one.case)
     if one.source.loaded.skipped:
         yield in_one_line(one.source.loaded.skipped)
 
@@ -264,6 +266,8 @@ def _fault(fault: "Fault", mark: str, shown: dict[str, str]) -> Iterator[str]:
     head = f"{mark:<4}{fault.severity}: {fault.title} ({fault.id}){times}"
     yield styled(head, _STYLES[fault.severity])
     yield f"    {_clean(str(fault))}"
+    if fault.id == "unlike-softmax":
+        yield f"    say so: --truth {fault.buffer}={fault.parameters['truth']}"
     if fault.repair is not None:
         repair = _repair(fault.repair)
         above = shown.setdefault(repair, mark)
@@ -315,6 +319,8 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
     yield styled(
         f"{subject.called}: {launches}, {probed.tried} with those that shrink faults", "bold"
     )
+    base = probed.plan.base
+    yield from basis(subject.source(subject.complete(base)).loaded, subject.complete(base))
     for said, whys in (
         ("ruled out by the source", [one.refused for one in probed.refused]),
         ("stopped by a limit", [one.stopped for one in probed.stopped]),

@@ -1,15 +1,18 @@
 """`oneread trace`: a CUDA C kernel run on the CPU, its accesses counted, its faults found."""
 
+import contextlib
 import dataclasses
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oneread.cli import _trace_text
-from oneread.cli._console import FAILURE, diagnostics, fail, note, say, styled, write
+from oneread.cli import _trace_basis, _trace_text
+from oneread.cli._console import FAILURE, REFUSED, fail, note, say, styled, write
 from oneread.spec.words import plural
 
 if TYPE_CHECKING:
@@ -38,12 +41,15 @@ K = Annotated[int, typer.Option("--k", min=0, metavar="N", help="k of a top-k ke
 Define = Annotated[
     list[str] | None, typer.Option("--define", "-D", metavar="TILE=32", help="A macro.")
 ]
-Grid = Annotated[str | None, typer.Option(metavar="X[,Y[,Z]]", help="Blocks; one a row.")]
+Grid = Annotated[
+    str | None, typer.Option(metavar="X[,Y[,Z]]", help="Blocks; as the source says, or one a row.")
+]
 Block = Annotated[
     str | None, typer.Option(metavar="X[,Y[,Z]]", help="Threads of a block; as the source says.")
 ]
 SharedBytes = Annotated[
-    str | None, typer.Option(metavar="BYTES", help="Of an extern __shared__ array.")
+    str | None,
+    typer.Option(metavar="BYTES", help="Of an extern __shared__ array; as the source says."),
 ]
 Arg = Annotated[
     list[str] | None,
@@ -61,7 +67,7 @@ Schedule = Annotated[
     typer.Option(
         metavar="ORDER",
         help="Order of warps: in-order, reverse, random, switch (at statements that touch memory), "
-        "or all of them.",
+        "or all of them; random:1 and switch:3 with their seed.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Of schedule random or switch.")]
@@ -125,12 +131,12 @@ def trace(
     list_them: ListThem = False,
 ) -> None:
     """Launch kernels and show what happened."""
-    asked = SimpleNamespace(**locals())
+    asked = SimpleNamespace(**locals(), at="")  # what is launched, for errors of one of several
     if list_them:
         _list()
         return
     _check(asked)
-    with diagnostics():
+    with _diagnostics(asked):
         worst, stopped = _answer(asked)
     if worst is not None and _SEVERITIES.index(worst) <= _SEVERITIES.index(fail_on):
         raise SystemExit(FAILURE)
@@ -148,7 +154,7 @@ def _check(asked: SimpleNamespace) -> None:
     if (asked.probe or asked.fix) and (written or asked.as_json):
         raise fail("--out, --html and --json are for runs without --probe and --fix")
     if (asked.probe or asked.fix) and asked.schedule == "all":
-        raise fail("--schedule all is for runs without --probe and --fix")
+        raise fail("--schedule all is for runs without --probe and --fix, which judge each launch")
     if asked.record is not None and not written:
         raise fail("--record needs --out or --html: the file that the events go to")
     for option, path in (("--out", asked.out), ("--html", asked.html)):
@@ -164,7 +170,7 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
     """Do what was asked for; return the severity of the worst fault, and launches without end."""
     from oneread.trace import open_kernel
     from oneread.trace.inputs import PATTERNS
-    from oneread.trace.opening import is_file
+    from oneread.trace.opening import is_file, refuse_unused
 
     of_files = asked.kernel, asked.include or ()
     beside = any(map(is_file, asked.names))  # of keys that stand beside files they are not meant
@@ -173,6 +179,7 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
         for name in asked.names
     ]
     case = _case(asked)
+    refuse_unused(opened, case)
     if asked.input not in PATTERNS and Path(asked.input).is_file():
         numbers = _numbers(Path(asked.input))
         case = dataclasses.replace(case, input="normal", file=asked.input)
@@ -181,6 +188,25 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
         option = "--fix" if asked.fix else "--probe"
         return _improve(_only(opened, option), case, asked.probe, asked.fix)
     return _run(opened, case, asked), 0
+
+
+@contextlib.contextmanager
+def _diagnostics(asked: SimpleNamespace) -> Iterator[None]:
+    """Print what a compiler prints where a source cannot be read; name options that would help."""
+    from oneread.source.errors import SourceError
+    from oneread.trace import UsageError
+    from oneread.trace.subject import options
+
+    try:
+        yield
+    except SourceError as error:
+        note(str(error))
+        if {one.id for one in error.diagnostics} & {"which-kernel", "template-kernel"}:
+            note("a kernel is named by --kernel K")
+        raise SystemExit(REFUSED) from None
+    except UsageError as error:
+        said = error.worded(lambda settings: shlex.join(options(settings)))
+        raise fail(f"{asked.at}: {said}" if len(asked.names) > 1 and asked.at else said) from None
 
 
 # ---- options
@@ -291,12 +317,18 @@ def _list() -> None:
 
 def _run(opened: "list[Opened]", case: "Case", asked: SimpleNamespace) -> str | None:
     from oneread.trace import tracefile
+    from oneread.trace.opening import arguments_of_each
 
     model = asked.resident_blocks, asked.cache_kb
+    arguments = arguments_of_each(opened, case)
     kept: list[Launched] = []
 
     def launch(one: "Case") -> "list[Launched]":
-        kept[:] = [launched for name in opened for launched in name.launch(one)]
+        kept.clear()
+        for each, its in zip(opened, arguments, strict=True):
+            asked.at = each.name
+            kept.extend(each.launch(dataclasses.replace(one, arguments=its)))
+        asked.at = ""
         return kept
 
     if asked.out is None and asked.html is None:
@@ -360,6 +392,8 @@ def _improve(opened: "Opened", case: "Case", probe: bool, fix: bool) -> tuple[st
         faults: list[Any] = [fault for one in fixed.before for fault in one.faults]
         worst = min((one.severity for one in faults), key=_SEVERITIES.index, default=None)
         stopped = sum(bool(one.stopped) for one in fixed.before)
-        for line in _trace_text.fix(fixed):
+        full = subject.complete(case)
+        known = () if probe else _trace_basis.basis(subject.source(full).loaded, full)
+        for line in [*known, *_trace_text.fix(fixed)]:
             say(line)
     return worst, stopped

@@ -113,8 +113,8 @@ def compile_cubin(
             f"got target {target!r}; NVRTC {'.'.join(map(str, version(library)))} compiles for "
             f"{', '.join(supported_targets(library))}"
         )
-    words = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo"]
-    words += [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
+    macros = [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
+    words = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo", *macros, *options]
     program = ctypes.c_void_p()
     included = {**HEADERS, **(headers or {})}
     _check(
@@ -129,7 +129,6 @@ def compile_cubin(
         ),
     )
     try:
-        words += options
         status = loaded.nvrtcCompileProgram(program, len(words), _strings(words))
         log = _text(loaded, program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
         if status:

@@ -87,7 +87,7 @@ def find_kernels(source: SourceText) -> list[Signature]:
     list of Signature
         One for each kernel.
     """
-    tokens, _ = _split(source)
+    tokens, _ = split_directives(source)
     pieces, _ = outline(tokens)
     return [
         Signature(
@@ -116,7 +116,7 @@ def device_code(source: SourceText, kernel: str = "") -> DeviceCode:
     DeviceCode
         The text that is left, and what was left out.
     """
-    tokens, directives = _split(source)
+    tokens, directives = split_directives(source)
     pieces, _ = outline(tokens)
     keep = reached(pieces, tokens, kernel) if kernel else None
     skipped: list[Skipped] = []
@@ -172,7 +172,7 @@ def in_one_line(skipped: Sequence[Skipped]) -> str:
     )
 
 
-def _split(source: SourceText) -> tuple[list[Token], list[list[Token]]]:
+def split_directives(source: SourceText) -> tuple[list[Token], list[list[Token]]]:
     """Return the tokens of a file without its directives, and the directives.
 
     Both branches of a condition are there, unless the first opens or closes braces: then a second

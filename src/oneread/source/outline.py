@@ -332,6 +332,6 @@ def _kind(words: set[str], is_function: bool) -> PieceKind:
         return "device" if "__device__" in words else "host"
     if "static_assert" in words:
         return "assert"
-    if words & {"typedef", "using"}:
+    if words & {"typedef", "using", "namespace"}:
         return "alias"
     return "type" if words & _TYPE_WORDS else "value"

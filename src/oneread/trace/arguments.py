@@ -1,7 +1,7 @@
 """What a kernel is called with: sizes by their usual names, inputs and outputs by constness.
 
-Knows no machine. Where a kernel's parameters leave a doubt, the error shows the guess as a line
-that can be passed back.
+How many elements a buffer has is guessed by its indices first, then by its usual name. Knows no
+machine. Where a kernel's parameters leave a doubt, the error shows the guess, to be passed back.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 from oneread.source.arithmetic import integer
 from oneread.trace import inputs
+from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.errors import UsageError
+from oneread.trace.rows import row_shapes
+from oneread.trace.tree import Program, Variable
+from oneread.trace.types import Pointer, Scalar, Void
 
 _ROWS = "rows m b r batch num_rows nrows n_rows batch_size bs"
 _VOCAB = (
@@ -27,7 +31,9 @@ SIZE_NAMES: dict[str, str] = {
     **dict.fromkeys(["total", "count", "numel", "num_elements"], "rows*vocab"),
 }
 
-#: Usual names of pointers that hold one number a row or k a row; the others hold whole rows.
+#: Usual names of pointers that hold one number a column, one a row or k a row; the others hold
+#: whole rows.
+COLUMN_NAMES = frozenset(["gamma", "beta", "bias", "weight", "weights", "scale", "shift"])
 ROW_NAMES = frozenset(
     ["m", "d", "lse", "maxima", "row_max", "row_sum", "sums", "norm", "normalizer", "maximum"]
 )
@@ -61,11 +67,41 @@ class Argument:
     """The expression that the size came from."""
 
 
+def parameters_of(program: Program) -> list[Parameter]:
+    """Return the parameters of a program's kernel.
+
+    Raises
+    ------
+    UsageError
+        When one is neither a number nor a pointer.
+    """
+    return list(map(_parameter, program.kernel.parameters))
+
+
+def meanings(
+    parameters: Sequence[Parameter], given: Mapping[str, str | float]
+) -> dict[str, str | float]:
+    """Return what whole numbers are given, or mean by their usual names; unusual ones are left."""
+    sizes = [one.name for one in parameters if not one.pointer and not one.floating]
+    known = {name: SIZE_NAMES[name.lower()] for name in sizes if name.lower() in SIZE_NAMES}
+    return {**known, **{name: given[name] for name in sizes if name in given}}
+
+
+def arguments_of(
+    program: Program, given: Mapping[str, str | float], names: Mapping[str, int], pattern: str
+) -> list[Argument]:
+    """Return what each parameter of a program's kernel gets, as `bind` has it."""
+    parameters = parameters_of(program)
+    shapes = row_shapes(program, meanings(parameters, given))
+    return bind(parameters, given, names, pattern, shapes)
+
+
 def bind(
     parameters: Sequence[Parameter],
     given: Mapping[str, str | float],
     names: Mapping[str, int],
     pattern: str,
+    shapes: Mapping[str, str] | None = None,
 ) -> list[Argument]:
     """Return what each parameter gets.
 
@@ -80,11 +116,13 @@ def bind(
         rows, vocab, k and the defines that are whole numbers.
     pattern : str
         For inputs that the caller says nothing about.
+    shapes : mapping, optional
+        How many elements pointers have whose indices say it.
 
     Raises
     ------
     UsageError
-        When something is in doubt; the message ends in lines that can be passed back.
+        When something is in doubt; its remedy is the guess.
     """
     unknown = sorted(set(given) - {parameter.name for parameter in parameters})
     if unknown:
@@ -92,21 +130,24 @@ def bind(
             f"no parameter is named {unknown[0]!r}; there are "
             + ", ".join(parameter.name for parameter in parameters)
         )
-    guess, doubts = _guesses(parameters, given, pattern)
+    guess, doubts = _guesses(parameters, given, pattern, shapes or {})
     if doubts:
-        lines = " ".join(f"--arg {name}={guess[name]}" for name in guess if name not in given)
-        raise UsageError(f"{'; '.join(doubts)}; if the guess is right, pass {lines}")
+        remedy = {"arguments": {name: guess[name] for name in guess if name not in given}}
+        raise UsageError(f"{'; '.join(doubts)}; if the guess is right, pass {{remedy}}", remedy)
     return [_argument(one, given.get(one.name, guess[one.name]), names) for one in parameters]
 
 
 def _guesses(
-    parameters: Sequence[Parameter], given: Mapping[str, str | float], pattern: str
+    parameters: Sequence[Parameter],
+    given: Mapping[str, str | float],
+    pattern: str,
+    shapes: Mapping[str, str],
 ) -> tuple[dict[str, str], list[str]]:
     guess: dict[str, str] = {}
     doubts: list[str] = []
     for one in parameters:
         if one.pointer:
-            shape = _shape(one.name, parameters)
+            shape = shapes.get(one.name) or _shape(one, parameters)
             guess[one.name] = f"{shape}:{pattern if one.const else 'out'}"
         elif one.floating:
             guess[one.name] = "1.0"
@@ -155,11 +196,14 @@ def _no_input(
     return ["no pointer is to const, so which is the input is not said"]
 
 
-def _shape(name: str, parameters: Sequence[Parameter]) -> str:
+def _shape(pointer: Parameter, parameters: Sequence[Parameter]) -> str:
     has_k = any(SIZE_NAMES.get(one.name.lower()) == "k" for one in parameters if not one.pointer)
-    if name.lower() in ROW_NAMES:
+    name = pointer.name.lower()
+    if name in ROW_NAMES:
         return "rows"
-    return "rows*k" if has_k and name.lower() in TOP_NAMES else "rows*vocab"
+    if pointer.const and name in COLUMN_NAMES:
+        return "vocab"
+    return "rows*k" if has_k and name in TOP_NAMES else "rows*vocab"
 
 
 def _argument(parameter: Parameter, said: str | float, names: Mapping[str, int]) -> Argument:
@@ -195,3 +239,15 @@ def _scalar(parameter: Parameter, said: str | float, names: Mapping[str, int]) -
         except ValueError:
             return float(integer(said, names))
     return integer(said, names)
+
+
+def _parameter(variable: Variable) -> Parameter:
+    kind = variable.type
+    if isinstance(kind, Pointer):
+        target = kind.target
+        scalars = layout(target) if not isinstance(target, Void) else ()
+        floating = bool(scalars) and all(code in "fd" for _, code in scalars)
+        return Parameter(variable.name, True, kind.const, floating)
+    if not isinstance(kind, Scalar):
+        raise UsageError(f"{variable.name} is a {kind}; a launch gives numbers and pointers only")
+    return Parameter(variable.name, False, False, letter(kind) in "fd")

@@ -14,31 +14,10 @@ from oneread.trace.errors import UsageError
 from oneread.trace.front.program import Loaded
 from oneread.trace.inputs import DEFAULT_TILE
 from oneread.trace.limits import Limits
-from oneread.trace.tree import Program, Special
 from oneread.trace.truth import NAMES
-from oneread.trace.walking import nodes
 
 Size = int | str
 Extent = Size | tuple[Size, ...]
-
-#: Usual names of a macro or constant that says how many threads a block has, the surest first.
-BLOCK_NAMES = (
-    "THREADS",
-    "NUM_THREADS",
-    "BLOCK_THREADS",
-    "THREADS_PER_BLOCK",
-    "BLOCK_SIZE",
-    "BLOCKSIZE",
-    "BLOCK_DIM",
-    "BLOCK",
-    "TILE",
-)
-
-#: What a kernel uses whose block is more than a row of threads.
-_BEYOND_X = frozenset(f"{what}.{axis}" for what in ("threadIdx", "blockDim") for axis in "yz")
-
-#: Threads of a block where nothing says how many.
-DEFAULT_BLOCK = 128
 
 
 @dataclass(frozen=True)
@@ -50,10 +29,11 @@ class Case:
     k: int = 5
     defines: Mapping[str, str] = field(default_factory=dict)
     grid: Extent | None = None
-    """One block a row unless said otherwise."""
+    """As the source launches the kernel, else one block a row."""
     block: Extent | None = None
+    """As the source launches or names it (`oneread.trace.shape`), else 128."""
     shared_bytes: Size | None = None
-    """Of an ``extern __shared__`` array; a float for each thread unless said otherwise."""
+    """Of an ``extern __shared__`` array; as the source launches it, else a float a thread."""
     arguments: Mapping[str, str | int | float] = field(default_factory=dict)
     input: str = "normal"
     data: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -83,38 +63,6 @@ class Case:
         sizes = {"rows": self.rows, "vocab": self.vocab, "k": self.k}
         return {**loaded.constants, **loaded.macros, **sizes}
 
-    def grid_shape(self, names: Mapping[str, int]) -> tuple[int, int, int]:
-        """Return the grid: one block a row unless said otherwise."""
-        return _extent(self.rows if self.grid is None else self.grid, names)
-
-    def block_shape(self, names: Mapping[str, int], program: Program) -> tuple[int, int, int]:
-        """Return the block: as said, by `__launch_bounds__`, by a usual name, or 128.
-
-        Raises
-        ------
-        UsageError
-            When the kernel uses more than x, and no block was said.
-        """
-        if self.block is not None:
-            return _extent(self.block, names)
-        uses = {one.name for one in nodes(program) if isinstance(one, Special)}
-        flat = sorted(uses & _BEYOND_X)
-        if flat:
-            raise UsageError(
-                f"the kernel uses {' and '.join(flat)}, and nothing says how its threads lie; say "
-                'the block and the blocks, for example --block 32,4 --grid "(rows + 3) / 4"'
-            )
-        if program.kernel.max_threads is not None:
-            return (program.kernel.max_threads, 1, 1)
-        known = next((name for name in BLOCK_NAMES if name in names), None)
-        return (DEFAULT_BLOCK if known is None else names[known], 1, 1)
-
-    def dynamic_bytes(self, names: Mapping[str, int], threads: int) -> int:
-        """Return the bytes of an ``extern __shared__`` array."""
-        if self.shared_bytes is None:
-            return 4 * threads
-        return integer(self.shared_bytes, names)
-
     def tile(self, names: Mapping[str, int]) -> int:
         """Return how many columns the kernel takes at a time, as far as the source says it."""
         return names.get("TILE", DEFAULT_TILE)
@@ -127,7 +75,8 @@ def parse_extent(text: str) -> Extent:
     return parts if len(parts) > 1 else text
 
 
-def _extent(value: Extent, names: Mapping[str, int]) -> tuple[int, int, int]:
+def extent(value: Extent, names: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return the sizes of a grid or a block."""
     parts = value if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3:
         raise UsageError(f"{value} has {len(parts)} sizes; a grid or block has up to three")

@@ -52,7 +52,7 @@ _PARSER: Final = {
 
 _NAMES: Final = {
     "unknown": "'{name}' is not declared",
-    "unknown-hint": "declare it, or define it with --define {name}=...",
+    "unknown-hint": "declare it, or define a macro {name}",
     "twice": "'{name}' is declared twice in this scope",
     "function-unknown": "call to unknown function '{name}'",
     "function-hint": "write it as a __device__ function",
@@ -146,7 +146,7 @@ _FUNCTIONS: Final = {
     "template-many": "template '{name}' has {wanted}, not {given}",
     "template-conflict": "'{parameter}' of '{name}' is {one} by one argument, {other} by another",
     "template-missing": "template argument '{parameter}' of '{name}' is not given",
-    "template-kernel": "kernel '{name}' is a template; choose with --kernel '{name}<...>'",
+    "template-kernel": "kernel '{name}' is a template; name it with arguments: {name}<...>",
     "template-type": "template argument '{name}' is a type",
     "template-number": "template argument '{name}' is a number",
     "template-kind": "a template parameter is a type or an integer, not {type}",
@@ -154,7 +154,7 @@ _FUNCTIONS: Final = {
     "kernel-word": "'{name}' is no word of CUDA C (did you mean '__global__'?)",
     "no-kernel": "there is no __global__ function in this file",
     "kernel-twice": "there is a second kernel '{name}'; which one is meant cannot be said",
-    "which-kernel": "the file has several kernels; choose one with --kernel: {known}",
+    "which-kernel": "the file has several kernels; name one: {known}",
     "kernel-unknown": "there is no kernel '{name}' in this file; it has {known}",
     "kernel-unknown-guess": "there is no kernel '{name}' in this file; did you mean '{guess}'?",
     "stack": "the caller's stack leaves no room to read a file nested up to {limit} deep (nesting)",
@@ -354,7 +354,7 @@ FAULTS: Final[dict[str, FaultText]] = {
         "note",
         "no softmax",
         "the kernel computes exponentials, but {buffer}[{index}] is {got}, where the float64 "
-        "{truth} gives {want}; if that is what it should be, say --truth {buffer}={truth}",
+        "{truth} gives {want}; if that is what it should be, say so as the truth of {buffer}",
     ),
     "unwritten": FaultText(
         "error",

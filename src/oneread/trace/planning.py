@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from oneread.source.errors import SourceError
 from oneread.trace.arguments import SIZE_NAMES
-from oneread.trace.case import BLOCK_NAMES, Case
+from oneread.trace.case import Case, extent
 from oneread.trace.covering import Choice, Value, pairwise
+from oneread.trace.shape import BLOCK_NAMES, shape_of
 from oneread.trace.subject import Subject
 from oneread.trace.tree import Program
 from oneread.trace.types import Pointer, Scalar
@@ -121,6 +122,8 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
     ------
     SourceError
         When the text cannot be read.
+    UsageError
+        When nothing says the block of a kernel that needs it.
     """
     case = case or Case()
     limits = replace(case.limits, seconds=min(SECONDS, case.limits.seconds))
@@ -131,13 +134,15 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
     loaded = subject.source(full).loaded
     program, names = loaded.program, full.names(loaded)
     macro = next((name for name in BLOCK_NAMES if name in loaded.macros), None)
-    threads = full.block_shape(names, program)
-    if macro is not None and full.block is not None:
+    shape = shape_of(loaded, full)
+    threads, *_ = extent(shape.block.value, names)
+    if macro is not None and shape.settles_block:
         # A block of a fixed size does not follow the tile.
-        macro = macro if re.search(rf"\b{macro}\b", str(full.block)) else None
+        macro = macro if re.search(rf"\b{macro}\b", str(shape.block.value)) else None
     tile = None if macro is None else loaded.macros[macro]
-    factors = _factors(replace(full, k=base.k), program, tile, names.get("SPAN"), threads[0])
-    return Plan(base, macro, threads[0], factors, tuple(pairwise(factors)))
+    other_threads = None if shape.settles_block else threads
+    factors = _factors(replace(full, k=base.k), program, tile, names.get("SPAN"), other_threads)
+    return Plan(base, macro, threads, factors, tuple(pairwise(factors)))
 
 
 def _with_tile(subject: Subject, case: Case) -> Case:
@@ -153,7 +158,7 @@ def _with_tile(subject: Subject, case: Case) -> Case:
 
 
 def _factors(
-    case: Case, program: Program, tile: int | None, span: int | None, threads: int
+    case: Case, program: Program, tile: int | None, span: int | None, threads: int | None
 ) -> dict[str, tuple[Value, ...]]:
     found: dict[str, tuple[Value, ...]] = {}
     if tile is not None:
@@ -165,7 +170,7 @@ def _factors(
             found["vocab"] = _first(case.vocab, VOCABS)
         if any(isinstance(one.type, Pointer) for one in program.kernel.parameters):
             found["input"] = _first(case.input, INPUTS)
-    if case.block is None and program.kernel.max_threads is None:
+    if threads is not None and program.kernel.max_threads is None:
         fit = 2 * threads <= case.limits.threads
         found["threads"] = THREADS if fit else THREADS[:2]
     if any(SIZE_NAMES.get(one.name.lower()) == "k" for one in program.kernel.parameters):

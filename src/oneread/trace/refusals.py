@@ -102,7 +102,8 @@ _TABLE: Final = (
     Refusal(
         "cooperative groups",
         _SOON + "use __syncwarp and shuffles",
-        names="cg cooperative_groups",
+        names="cg cooperative_groups thread_block thread_block_tile this_thread_block this_grid "
+        "tiled_partition coalesced_threads",
         code="cg::thread_block b;",
     ),
     Refusal("Thrust", "write a loop", names="thrust", code="thrust::plus p;"),

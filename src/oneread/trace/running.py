@@ -12,11 +12,11 @@ from typing import Any
 
 from oneread.spec.words import plural
 from oneread.trace import inputs
-from oneread.trace.arguments import Argument, Parameter, bind
-from oneread.trace.case import Case
+from oneread.trace.arguments import Argument, arguments_of
+from oneread.trace.case import Case, extent
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
-from oneread.trace.compiler.layout import layout, letter
+from oneread.trace.compiler.layout import layout
 from oneread.trace.counts import Counts, gather
 from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault, Faults, order
@@ -33,6 +33,7 @@ from oneread.trace.ownership import Owner, rows_of_blocks, rows_of_threads
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
+from oneread.trace.shape import shape_of
 from oneread.trace.static import has_rows, spanning_indices
 from oneread.trace.tree import Variable
 from oneread.trace.types import CHAR, VECTORS, Pointer, Scalar, Struct, Type, Void
@@ -118,17 +119,15 @@ class _Session:
     def __init__(self, loaded: Loaded, text: str, case: Case, find_nan: bool, finer: Finer) -> None:
         self._program, self._text, self._case = loaded.program, text, case
         self._names = case.names(loaded)
-        self._grid = case.grid_shape(self._names)
-        self._block = case.block_shape(self._names, loaded.program)
+        shape = shape_of(loaded, case)
+        self._grid, self._block, (self._shared_bytes, *_) = (
+            extent(part.value, self._names)
+            for part in (shape.grid, shape.block, shape.shared_bytes)
+        )
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
         self._device = Device(self._faults, finer)
-        self._arguments = bind(
-            [_parameter(one) for one in loaded.program.kernel.parameters],
-            case.arguments,
-            self._names,
-            case.input,
-        )
+        self._arguments = arguments_of(loaded.program, case.arguments, self._names, case.input)
         unknown = set(case.truth or ()) - {one.name for one in self._arguments}
         if unknown:
             raise UsageError(f"no parameter is named {min(unknown)!r}, which a truth is given for")
@@ -185,7 +184,7 @@ class _Session:
             self._case.limits,
             self._grid,
             self._block,
-            self._case.dynamic_bytes(self._names, math.prod(self._block)),
+            self._shared_bytes,
             recorder,
             Watches(self._program, self._case.watch),
             self._schedule.switching,
@@ -242,6 +241,7 @@ class _Session:
         if follows is not None and argument.role == "input":
             return [round32(value) for value in self._problem(name).truth(follows)]
         rows = self._case.rows if self._case.rows and count % self._case.rows == 0 else 1
+        rows = 1 if _plain(argument.shape) == "vocab" else rows
         columns = count // rows
         if not floating:
             columns = 1 if pattern == "zeros" else max(1, self._case.vocab)
@@ -286,9 +286,15 @@ class _Session:
             )
             for buffer in self._written()
         ]
-        inputs = len(self._wide())
-        if not inputs:
+        wide = len(self._wide())
+        if not wide:
             return [], []
+        # An input of one row, such as a bias, makes what comes out another thing, too.
+        columns = sum(
+            one.role != "scalar" and one.name in self._inputs and one.shape == "vocab"
+            for one in self._arguments
+        )
+        inputs = wide + (columns if case.rows > 1 else 0)
         guessed = guess(name, counts.exps, inputs, outputs)
         truths = guessed if case.truth is None else case.truth
         result: list[Judgement] = []
@@ -350,15 +356,3 @@ def _number(argument: Argument, kind: Scalar) -> Any:
         holds = f"whole numbers from {kind.lowest} to {kind.highest}"
         raise UsageError(f"{argument.name} is {kind}, which holds {holds}, not {value}")
     return int(value)
-
-
-def _parameter(variable: Variable) -> Parameter:
-    kind = variable.type
-    if isinstance(kind, Pointer):
-        target = kind.target
-        scalars = layout(target) if not isinstance(target, Void) else ()
-        floating = bool(scalars) and all(code in "fd" for _, code in scalars)
-        return Parameter(variable.name, True, kind.const, floating)
-    if not isinstance(kind, Scalar):
-        raise UsageError(f"{variable.name} is a {kind}; a launch gives numbers and pointers only")
-    return Parameter(variable.name, False, False, letter(kind) in "fd")

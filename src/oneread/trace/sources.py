@@ -122,10 +122,10 @@ def run(
     defines : mapping, optional
         Macros.
     grid, block : int, str or tuple, optional
-        Shape of the launch; text is an expression over rows, vocab, k and macros. One block a row
-        and the threads that the source names, unless said otherwise.
+        Shape of the launch; text is an expression over rows, vocab, k and macros. As the source
+        launches the kernel where it does, else one block a row and the threads that it names.
     shared_bytes : int or str, optional
-        Of an ``extern __shared__`` array.
+        Of an ``extern __shared__`` array; as the source launches it, else a float a thread.
     arguments : mapping, optional
         What a parameter gets where its name does not say: ``"rows*vocab:normal"``.
     input : str
@@ -156,7 +156,8 @@ def run(
     SourceError
         When the text cannot be read.
     UsageError
-        When the kernel cannot be launched like this; the message says what would help.
+        When the kernel cannot be launched like this, or a macro is one that the text never names;
+        the message says what would help.
     LimitError
         When the run meets a limit.
 
@@ -190,7 +191,21 @@ def run(
         truth=truth,
         limits=limits or Limits(),
     )
-    return Source(source, kernel, defines, folders, limits=limits).launch(case)
+    return _using_all(Source(source, kernel, defines, folders, limits=limits)).launch(case)
+
+
+def _using_all(source: Source) -> Source:
+    """Return a source that names all of its macros."""
+    for macro, near in source.loaded.unused.items():
+        raise unused_macro([source.name], macro, near)
+    return source
+
+
+def unused_macro(names: Sequence[str], macro: str, near: str) -> UsageError:
+    """Return the error of a macro that would change nothing, since no text names it."""
+    never = "never uses" if len(names) == 1 else "never use"
+    hint = f"; there is {near}" if near else ""
+    return UsageError(f"{' and '.join(names)} {never} the macro {macro}{hint}")
 
 
 def read_source(source: str | Path) -> tuple[str, str]:

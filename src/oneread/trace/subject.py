@@ -6,9 +6,10 @@ Knows sources and the catalogue; knows no fault.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any, Final
 
 from oneread.source.catalogue import KernelEntry, read_catalogue
 from oneread.trace.case import Case, Extent
@@ -77,7 +78,11 @@ class Subject:
         return self.source(case).launch(case)
 
     def command(self, case: Case) -> str:
-        """Return the command line that makes a launch; of limits it says those that were raised."""
+        """Return the command line that makes a launch; of limits it says those that were raised.
+
+        For a text that stands in for a kernel of the gallery it says what the catalogue does.
+        """
+        case = case if self.entry is None or self.called == self.entry.key else self.complete(case)
         return command_line([self.called], case, self.kernel, self.folders)
 
 
@@ -91,24 +96,39 @@ def command_line(
     for folder in folders:
         words += ["-I", str(folder)]
     given = ("rows", "vocab") if case.data else ()
-    for name in ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule"):
-        value = getattr(case, name)
-        if value != getattr(plain, name) and name not in given:
-            words += [f"--{name.replace('_', '-')}", _extent(value)]
+    usual = ("rows", "vocab", "k", "grid", "block", "shared_bytes", "input", "schedule")
+    words += options(
+        {
+            name: getattr(case, name)
+            for name in usual
+            if getattr(case, name) != getattr(plain, name) and name not in given
+        }
+    )
     words += ["--input", case.file or "FILE"] if case.data else []
-    for macro, text in case.defines.items():
-        words += ["--define", f"{macro}={text}"]
-    for parameter, said in case.arguments.items():
-        words += ["--arg", f"{parameter}={said}"]
-    if case.truth is not None:
-        told = [f"{output}={name}" for output, name in case.truth.items()] or ["none"]
-        words += [word for one in told for word in ("--truth", one)]
+    words += options({"defines": case.defines, "arguments": case.arguments})
+    words += options({"truth": case.truth or "none"} if case.truth is not None else {})
     for expression in case.watch:
         words += ["--watch", expression]
     for name, value in asdict(case.limits).items():
         if value > getattr(plain.limits, name):
             words += ["--limit", f"{name}={value}"]
     return shlex.join(words)
+
+
+def options(settings: Mapping[str, Any]) -> list[str]:
+    """Return fields of a launch as the command line has them."""
+    words: list[str] = []
+    for name, value in settings.items():
+        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        if isinstance(value, Mapping):
+            words += [word for one in value.items() for word in (option, "{}={}".format(*one))]
+        else:
+            words += [option, _extent(value)]
+    return words
+
+
+#: What fields are called there that have another name.
+_OPTIONS: Final = {"defines": "--define", "arguments": "--arg"}
 
 
 def _extent(value: Extent) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.exploring import ORDERS
 from oneread.trace.fixing import fix
 from oneread.trace.messages import MESSAGES
-from oneread.trace.opening import ALL_ORDERS, Opened, command
+from oneread.trace.opening import ALL_ORDERS, Opened, arguments_of_each, command, refuse_unused
 from oneread.trace.planning import plan
 from oneread.trace.probing import probe
 from oneread.trace.sources import Launched
@@ -67,7 +67,8 @@ def answer(name: str, body: bytes) -> Answer:
     except LimitError as error:
         return _refusal("limit", str(error), _stopped(error, job))
     except OneReadError as error:
-        return _refusal("usage", str(error))
+        about = f"{job.at}: " if job.at else ""
+        return _refusal("usage", f"{about}{_worded(error)}")
     except MemoryError:
         return _refusal("limit", "the run needs more memory than it may have")
 
@@ -80,6 +81,8 @@ class Job:
     def __init__(self) -> None:
         self.place = 0
         """The kernel that it is at, by its place in the request."""
+        self.at = ""
+        """The name of the one of several that is launched."""
         self.opened: list[Opened] = []
         self.cases: list[Case] = []
 
@@ -91,6 +94,11 @@ class Job:
             one, case = open_kernel(kernel, asked.case), asked.case
             self.opened.append(one)
             self.cases.append(case if asked.numbers is None else one.with_rows(case, asked.numbers))
+        refuse_unused(self.opened, asked.case)
+        each = arguments_of_each(self.opened, asked.case)
+        self.cases = [
+            replace(case, arguments=its) for case, its in zip(self.cases, each, strict=True)
+        ]
 
     def trace(self) -> Answer:
         """Run the kernels."""
@@ -99,7 +107,8 @@ class Job:
     def export(self) -> Answer:
         """Run the kernels and return a page with the recording."""
         keys = {kernel.key for kernel in self.asked.kernels}
-        made_by = command(self.opened, self.cases[0])
+        case = replace(self.cases[0], arguments=self.asked.case.arguments)
+        made_by = self._of_files(command(self.opened, case))
         return Answer(200, "html", export.page(self._traced(), keys, made_by))
 
     def fix(self) -> Answer:
@@ -131,7 +140,7 @@ class Job:
             {
                 "fault": tracefile.describe_fault(one.fault),
                 "launch": _launch(one.case),
-                "command": one.command,
+                "command": self._of_files(one.command),
             }
             for one in probed.findings
             if one.fault.severity != "note"
@@ -147,7 +156,7 @@ class Job:
         found: list[Launched] = []
         end = time.monotonic() + case.limits.seconds
         for place, (one, its) in enumerate(zip(self.opened, self.cases, strict=True)):
-            self.place = place
+            self.place, self.at = place, one.name if len(self.opened) > 1 else ""
             left = round(max(0.0, end - time.monotonic()), 2)
             limits = replace(its.limits, seconds=left)
             launches = one.launch(replace(its, record=case.record, limits=limits))
@@ -156,6 +165,16 @@ class Job:
                 each._replace(case=replace(each.case, limits=its.limits)) for each in launches
             ]
         return found
+
+    def _of_files(self, made_by: str) -> str:
+        """Return a command line that says which files it needs: texts are on the page only."""
+        names = [
+            one.subject.called
+            for one, kernel in zip(self.opened, self.asked.kernels, strict=True)
+            if kernel.text is not None and one.subject is not None
+        ]
+        files = " and ".join(map(_in_one_line, names))
+        return f"{made_by}  # save the source as {files}" if names else made_by
 
     def _only(self) -> tuple[Subject, Case]:
         if len(self.opened) != 1:
@@ -225,6 +244,24 @@ def _launch(case: Case) -> dict[str, Any]:
 
 # ---- what went wrong
 
+#: What the page calls the fields of a launch.
+BOXES: Final = {"arguments": "Arguments", "block": "Block", "grid": "Grid"}
+
+
+def _worded(error: OneReadError) -> str:
+    """Return a message with the boxes of the page in which what would help is written."""
+    return error.worded(_in_boxes) if isinstance(error, UsageError) else str(error)
+
+
+def _in_boxes(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{_in_box(value)} in “{BOXES[name]}”" for name, value in settings.items())
+
+
+def _in_box(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={one}" for name, one in value.items())
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
 
 def _diagnostics(error: SourceError, place: int) -> list[dict[str, Any]]:
     parts = [part for one in error.diagnostics for part in (one, *one.notes)]
@@ -266,6 +303,11 @@ def _stopped(error: LimitError, job: Job) -> list[dict[str, Any]]:
 def _refusal(kind: str, message: str, diagnostics: Sequence[dict[str, Any]] = ()) -> Answer:
     error = {"kind": kind, "message": message, "diagnostics": list(diagnostics)}
     return _json({"error": error}, 422)
+
+
+def _in_one_line(name: str) -> str:
+    """Return a name fit for a comment, which a line break would end."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
 
 
 def _json(value: dict[str, Any], status: int = 200) -> Answer:

@@ -56,14 +56,14 @@ def test_code_is_refused_where_it_stands(case: Case) -> None:
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        ("", "1:1: the file has several kernels; choose one with --kernel: one, two"),
+        ("", "1:1: the file has several kernels; name one: one, two"),
         ("tow", "1:1: there is no kernel 'tow' in this file; did you mean 'two'?"),
         ("three", "1:1: there is no kernel 'three' in this file; it has one, two"),
         ("one<2>", "1:29: template 'one' has 0 parameters, not 1"),
-        ("two", "1:71: kernel 'two' is a template; choose with --kernel 'two<...>'"),
+        ("two", "1:71: kernel 'two' is a template; name it with arguments: two<...>"),
         ("two<int>", "1:2: template argument 'N' is a number"),
         ("two<3", "1:3: expected '>', but the file ends"),
-        ("two<x>", "1:2: 'x' is not declared (declare it, or define it with --define x=...)"),
+        ("two<x>", "1:2: 'x' is not declared (declare it, or define a macro x)"),
     ],
 )
 def test_kernel_that_cannot_be_chosen_is_refused(kernel: str, said: str) -> None:
@@ -90,6 +90,16 @@ def test_kernel_that_cannot_be_chosen_is_refused(kernel: str, said: str) -> None
 )
 def test_name_that_is_there_twice_is_refused(text: str, said: str) -> None:
     assert messages(text) == [said]
+
+
+@pytest.mark.parametrize(
+    "used", ["cg::thread_block b = cg::this_thread_block();", "auto b = this_thread_block();"]
+)
+def test_cooperative_groups_by_any_name_are_one_clear_error(used: str) -> None:
+    head = "using namespace cooperative_groups;\nnamespace cg = cooperative_groups;\n"
+    (said,) = messages(f"{head}__global__ void k(float* y) {{\n{used}\n}}")
+    assert "cooperative groups is outside the subset" in said
+    load_program(SourceText("k.cu", f"{head}__global__ void k(float* y) {{ y[0] = 1; }}"))
 
 
 def test_parameter_of_a_kernel_needs_a_name() -> None:

@@ -245,7 +245,7 @@ def test_kernel_template_takes_its_arguments_from_the_settings() -> None:
     program = load_program(source, Settings("k<4, float>")).program
     assert program.kernel.name == "k<4, float>"
     assert program.kernel.parameters[0].type == Pointer(FLOAT)
-    with pytest.raises(SourceError, match="is a template; choose with --kernel"):
+    with pytest.raises(SourceError, match="is a template; name it"):
         load_program(source)
 
 

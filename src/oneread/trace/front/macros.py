@@ -43,6 +43,8 @@ class Expander:
         self.macros = macros
         self.report = report
         self.produced = 0
+        #: Macros that the text expands, defines, or asks for in a condition.
+        self.named: set[str] = set()
 
     def expand(self, tokens: list[Token], depth: int = 0) -> Iterator[Token]:
         """Yield the tokens with all macros in them expanded."""
@@ -90,6 +92,7 @@ class Expander:
     ) -> Iterator[Hidden]:
         """Yield the body from its end, this macro hidden in it."""
         self.report.uses.setdefault(use.position, macro.name)
+        self.named.add(macro.name)
         now = hidden | {macro.name}
         for token, others in reversed(body):
             yield token._replace(first=False), others | now

@@ -104,6 +104,11 @@ class Preprocessor:
                 raise self.report.fatal("too-many-tokens", macro.position, limit=limits.tokens)
         return found
 
+    def unused(self) -> dict[str, str]:
+        """Return the macros of the settings that the text never names, each with a near one."""
+        named = self.expander.named
+        return {name: guess(name, named) for name in self.settings.defines if name not in named}
+
     def file(self, source: SourceText, depth: int) -> Token:
         size = len(source.text.encode("utf-8", "surrogatepass"))
         self.report.files[source.name] = source
@@ -189,6 +194,7 @@ class Preprocessor:
 
     def define(self, directive: Token, rest: list[Token]) -> None:
         name = self.macro_name(directive, rest)
+        self.expander.named.add(name.text)
         body = rest[1:]
         if name.text in self.settings.defines:
             return  # the command line has the last word
@@ -247,8 +253,9 @@ class Preprocessor:
 
     def holds(self, name: Token, rest: list[Token]) -> bool:
         if name.text in ("ifdef", "ifndef"):
-            known = self.macro_name(name, rest).text in self.macros
-            return known == (name.text == "ifdef")
+            macro = self.macro_name(name, rest).text
+            self.expander.named.add(macro)
+            return (macro in self.macros) == (name.text == "ifdef")
         answered: list[Token] = []
         at = 0
         while at < len(rest):
@@ -258,6 +265,7 @@ class Preprocessor:
                 at += 2 + 2 * bracket
                 if bracket and (at > len(rest) or rest[at - 1].text != ")"):
                     raise self.report.error("if-malformed", name)
+                self.expander.named.add(wanted.text)
                 text = "1" if wanted.text in self.macros else "0"
                 answered.append(Token("number", text, wanted.position))
             else:

@@ -12,6 +12,7 @@ from typing import Final
 
 from oneread.source.errors import SourceError
 from oneread.source.host import WHAT, Skipped, is_host_code, launches
+from oneread.source.launches import HostLaunch, find_launches
 from oneread.source.outline import Piece, declared, outline, reached
 from oneread.source.text import Position, SourceText
 from oneread.source.tokens import tokenize
@@ -33,10 +34,14 @@ class Loaded:
 
     program: tree.Program
     skipped: tuple[Skipped, ...]
-    #: Macros that are whole numbers at the end of the file, those of the settings too.
+    #: Macros that the text names and that are whole numbers at its end, those of the settings too.
     macros: Mapping[str, int]
+    #: Macros of the settings that the text never names, each with a near one of it or nothing.
+    unused: Mapping[str, str]
     #: Constants of the file that are whole numbers, as far as the kernel reaches them.
     constants: Mapping[str, int]
+    #: Launches of the kernel in the file's host code.
+    launches: Sequence[HostLaunch]
 
 
 def load_program(source: SourceText, settings: Settings | None = None) -> Loaded:
@@ -79,7 +84,9 @@ class _File:
         preprocessor = Preprocessor(settings, report)
         self.tokens = preprocessor.run(source)
         self.unknown_headers = preprocessor.unknown_headers
-        self.macros = preprocessor.integers()
+        named = preprocessor.expander.named
+        self.macros = {name: n for name, n in preprocessor.integers().items() if name in named}
+        self.unused = preprocessor.unused()
         self.pieces, self.problems = outline(self.tokens)
         self.parser = Parser(self.tokens, report)
         self.parser.scopes = [dict.fromkeys(TYPE_NAMES, True), {}]
@@ -111,7 +118,9 @@ class _File:
             program,
             tuple(sorted(self.skipped(), key=lambda one: one.line)),
             self.macros,
+            self.unused,
             self.constants(),
+            self.launches(),
         )
 
     def constants(self) -> dict[str, int]:
@@ -121,6 +130,18 @@ class _File:
             for name, meaning in self.functions.file.items()
             if isinstance(meaning, Constant) and meaning.type.kind == "int"
         }
+
+    def launches(self) -> list[HostLaunch]:
+        """Return how the file launches the kernel, in lines that no condition leaves out."""
+        name, _, rest = self.settings.kernel.partition("<")
+        name, template = name.strip() or self.kernels()[0], "".join(rest.split()).rstrip(">")
+        lines = {one.line for one in launches(self.tokens) if one.name == name}
+
+        def is_meant(one: HostLaunch) -> bool:
+            known = ",".join(str(self.macros.get(part, part)) for part in one.template)
+            return one.line in lines and (not template or known in ("", template))
+
+        return list(filter(is_meant, find_launches(self.source, name) if lines else ()))
 
     def only_parse(self, heads: Sequence[syntax.FunctionHead]) -> None:
         """End the run of a file whose braces do not match: what its names mean is not known."""
@@ -191,6 +212,8 @@ class _File:
             self.functions.add(head)
             yield head
             return
+        if parser.sees("namespace"):
+            return  # a second name of one; what is named by it is refused where it stands
         try:
             statement = self.declaration(piece)
             if not self.problems:  # else it may be a piece of a function
