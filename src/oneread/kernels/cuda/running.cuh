@@ -87,8 +87,8 @@ struct Origin {
 
 __device__ __forceinline__ Origin origin_at(Real m) {
 #if FUSED
-    // From 2^17 on numbers of 16 bits are 512 apart or more: any unit makes the power of every other
-    // one 0, and 1 keeps the product exact, which rounding would move by more than `drift` can undo.
+    // From 2^17 on numbers of 16 bits are 512 apart or more: any unit makes the others' powers
+    // 0, and 1 keeps the product exact, which rounding would move by more than `drift` can undo.
     const Real unit = fabsf(m) >= 131072.0f ? 1.0f : 1.4426950408889634f;
     return Origin{m, unit, m * unit};
 #else
@@ -176,7 +176,8 @@ __device__ __forceinline__ Stream nothing() {
 
 // Take in a vector below `base`, the largest so far: of two numbers the smaller is added, so that
 // the largest of all is never in the sum.
-__device__ __forceinline__ Real displaced(Stream& s, const Vector& v, Real base, const Scale& scale) {
+__device__ __forceinline__ Real displaced(Stream& s, const Vector& v, Real base,
+                                          const Scale& scale) {
     Real sums[2] = {0, 0};
 #if PAIRED_MAX
 #pragma unroll

@@ -21,7 +21,8 @@ static_assert(VECTOR_BYTES == sizeof(Element), "neighbours of a column belong to
 extern "C" __global__ void __launch_bounds__(SIDE * SHARES)
 softmax_across(const Element* x, void* result, long long outer, long long inner, long long vocab,
                long long x_outer, long long x_inner, long long x_step, long long y_outer,
-               long long y_inner, long long y_step, double temperature, const double* temperatures) {
+               long long y_inner, long long y_step, double temperature,
+               const double* temperatures) {
     __shared__ Running scratch[SHARES][SIDE];
     const Index lane = threadIdx.x % SIDE;
     const Index share = threadIdx.x / SIDE;

@@ -22,7 +22,8 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
-                 long long x_stride, long long y_stride, double temperature, const double* temperatures) {
+                 long long x_stride, long long y_stride, double temperature,
+                 const double* temperatures) {
     __shared__ Running scratch[WARPS * CLUSTER];
     const Index index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
