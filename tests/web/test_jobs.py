@@ -295,6 +295,14 @@ def test_fix_mends_the_race_of_the_tiled_kernel() -> None:
     assert ids(run["faults"]) == set()
 
 
+def test_repair_that_rules_the_launch_out_is_shown_with_its_reason() -> None:
+    said = done("fix", "zoo_odd_tree")
+    (one,) = said["exclusions"]
+    assert said["diff"] == ""
+    assert "static_assert" in one["diff"]
+    assert "static_assert" in one["why"]
+
+
 def test_fix_works_on_a_text() -> None:
     text = text_of("zoo_stray_tail").replace("zoo_stray_tail", "softmax_stray_tail")
     said = done("fix", {"text": text}, vocab=250)

@@ -122,6 +122,14 @@ class Job:
                 "diff": fixed.diff,
                 "mended": [tracefile.describe_fault(one) for one in fixed.mended],
                 "remaining": [tracefile.describe_fault(one) for one in fixed.remaining],
+                "exclusions": [
+                    {
+                        "fault": tracefile.describe_fault(one.fault),
+                        "diff": one.diff,
+                        "why": one.why,
+                    }
+                    for one in fixed.exclusions
+                ],
             }
         )
 

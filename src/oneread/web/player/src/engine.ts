@@ -79,6 +79,8 @@ export interface Mended {
   diff: string;
   mended: Trace["runs"][number]["faults"];
   remaining: Trace["runs"][number]["faults"];
+  /** Repairs that were not made: they rule this launch out, and why. */
+  exclusions: { fault: Trace["runs"][number]["faults"][number]; diff: string; why: string }[];
 }
 
 export interface Probed {

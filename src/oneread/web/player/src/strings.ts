@@ -202,6 +202,8 @@ export const t = {
     mends: (names: string) => `Gone with it: ${names}.`,
     remains: (names: string) => `Still there: ${names}.`,
     remainsNothing: "No fault is left in this launch.",
+    rulesOut: (names: string, why: string) =>
+      `The repair for ${names} rules this launch out: ${why}.`,
     take: "Take it and run",
     leave: "Leave it",
   },

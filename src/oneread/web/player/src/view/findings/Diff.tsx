@@ -10,11 +10,10 @@ export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [proposal]);
   const messages = session.state.catalogue?.messages ?? {};
-  const { diff, mended, remaining } = proposal;
+  const { diff, mended, remaining, exclusions } = proposal;
   const title = (id: string): string => messages[id]?.title ?? id;
   const names = (all: readonly { id: string }[]): string =>
     [...new Set(all.map((one) => title(one.id)))].join(", ");
-  const lines = diff.split("\n").filter((line) => line && !/^(---|\+\+\+) /.test(line));
   return (
     <div class="proposal" role="group" aria-label={t.findings.proposal} ref={box}>
       <h3>{t.findings.proposal}</h3>
@@ -37,15 +36,29 @@ export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
       ) : (
         <p>{t.findings.remainsNothing}</p>
       )}
-      <pre class="diff" tabIndex={0}>
-        {lines.map((line, index) => (
-          <span key={index} class={kindOf(line)}>
-            {line.startsWith("@@") ? t.findings.hunk(line) : line}
-            {"\n"}
-          </span>
-        ))}
-      </pre>
+      <Lines diff={diff} />
+      {exclusions.map((one, index) => (
+        <div key={index}>
+          <p>{t.findings.rulesOut(names([one.fault]), one.why)}</p>
+          <Lines diff={one.diff} />
+        </div>
+      ))}
     </div>
+  );
+}
+
+function Lines({ diff }: { diff: string }): JSX.Element | null {
+  const lines = diff.split("\n").filter((line) => line && !/^(---|\+\+\+) /.test(line));
+  if (lines.length === 0) return null;
+  return (
+    <pre class="diff" tabIndex={0}>
+      {lines.map((line, index) => (
+        <span key={index} class={kindOf(line)}>
+          {line.startsWith("@@") ? t.findings.hunk(line) : line}
+          {"\n"}
+        </span>
+      ))}
+    </pre>
   );
 }
 
