@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from oneread.runtime import nvrtc, tuning
@@ -32,7 +34,7 @@ def capacity(choice: tuning.Choice) -> int:
 def test_nothing_is_asked_of_a_target_that_it_has_not(target: str) -> None:
     number = int(target.removeprefix("sm_"))
     for op in ("softmax", "logsumexp"):
-        for choice in tuning.choices(op, target):
+        for choice in itertools.chain(*tuning.choices(op, target).values()):
             defines = dict(choice.defines)
             assert number >= 90 or choice.cluster == 1
             assert number >= 80 or choice.kernel != "softmax_shared"
@@ -52,3 +54,13 @@ def test_the_number_of_rows_does_not_count_where_bits_must_not_depend_on_it() ->
 def test_every_row_of_the_table_says_what_was_measured() -> None:
     for rows in tuning.table().values():
         assert all("measured" in row for row in rows)
+
+
+def test_what_is_compiled_ahead_is_what_is_chosen() -> None:
+    for aligned in (True, False):
+        ahead = tuning.choices("softmax", "sm_90", aligned=aligned)["bfloat16"]
+        for vocab in (10, 1000, 50_000, 128_256, 1 << 22):
+            for rows in (1, 5000):
+                what = tuning.Rows("bfloat16", rows, vocab, 16, aligned)
+                chosen = tuning.choose("softmax", what, "sm_90")
+                assert chosen.defines in [one.defines for one in ahead]

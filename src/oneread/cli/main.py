@@ -10,6 +10,8 @@ from typer.core import TyperGroup
 
 from oneread.cli import bench, demo, info, inspect, ops, prove, read, sass, trace, web
 from oneread.cli._console import guarded, say
+from oneread.cli.compile import HELP as COMPILE_HELP
+from oneread.cli.compile import compile_
 
 
 class Program(TyperGroup):
@@ -80,6 +82,7 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("ops", help=ops.HELP)(ops.ops)
 app.add_typer(bench.app, name="bench", help=bench.HELP)
 app.command("prove", help=prove.HELP)(prove.prove)
+app.command("compile", help=COMPILE_HELP)(compile_)
 app.command("trace", help=trace.HELP)(trace.trace)
 app.command("web", help=web.HELP)(web.web)
 app.command("inspect", help=inspect.HELP)(inspect.inspect)

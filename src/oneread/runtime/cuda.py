@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, driver
 from oneread.runtime.cpu import native
-from oneread.runtime.tuning import ELEMENTS, FOLDER, Rows, choose
+from oneread.runtime.tuning import ELEMENTS, FOLDER, Rows, choices, choose
 from oneread.spec import KernelRecord, ShapeError
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Manner",
     "Memory",
     "Temperature",
+    "ahead",
     "last_kernel",
     "logsumexp",
     "prepared",
@@ -257,6 +258,25 @@ def source(kernel: str) -> cubins.Source:
         return (FOLDER / name).read_text(encoding="utf-8")
 
     return cubins.Source(f"{kernel}.cu", text(f"{kernel}.cu"), {n: text(n) for n in _HEADERS})
+
+
+def ahead(target: str, quick: bool = False) -> list[tuple[cubins.Source, dict[str, int]]]:
+    """Return what the ops may need on a target: sources, and what they are compiled with.
+
+    That is without a temperature; `quick` leaves out float16, float64 and rows that begin or end
+    within 16 bytes.
+    """
+    dtypes = ("float32", "bfloat16") if quick else tuple(ELEMENTS)
+    found: dict[tuple[Any, ...], tuple[cubins.Source, dict[str, int]]] = {}
+    for op, number in _OPS.items():
+        for aligned in (True,) if quick else (True, False):
+            chosen = choices(op, target, aligned=aligned)
+            for one in (one for dtype in dtypes for one in chosen[dtype]):
+                found[one.kernel, one.defines] = source(one.kernel), dict(one.defines)
+        for dtype in dtypes:
+            defines = across_defines(*ELEMENTS[dtype], 0) | {"OP": number}
+            found[op, dtype] = source("softmax_across"), defines
+    return list(found.values())
 
 
 def _record(

@@ -27,6 +27,8 @@ _ROOM: Final = {75: (1024, 16), 86: (1536, 16), 89: (1536, 24), 120: (1536, 24)}
 _MOST_ROOM: Final = (2048, 32)
 
 _FIRST_WITH_CLUSTERS: Final = 90
+#: More than any row of the table is limited to.
+_ANY_VECTORS: Final = 1 << 24
 _FIRST_WITH_COPIES: Final = 80
 _VECTOR_BYTES: Final = 16
 
@@ -92,16 +94,19 @@ def choose(
     raise BackendUnavailableError(f"no kernel does {op} of {what} on {target}")
 
 
-def choices(op: str, target: str) -> list[Choice]:
-    """Return all that `choose` can answer for float32 on a target, for tests and ahead of time."""
+def choices(
+    op: str, target: str, *, aligned: bool = True, temperature: int = 0
+) -> dict[str, list[Choice]]:
+    """Return for each element type all that `choose` can answer on a target."""
     number = int(target.removeprefix("sm_"))
-    found = []
-    for row in _rows_of(op):
-        dtype = {2: "bfloat16", 4: "float32", 8: "float64"}[row.get("bytes", 4)]
-        width = _VECTOR_BYTES // ELEMENTS[dtype][1]
-        what = Rows(dtype, row.get("rows", 1 << 20), row.get("vectors", 1 << 24) * width)
-        if _holds(row, what, number, by_length=False):
-            found.append(_choice(op, row, what, number, 0))
+    found: dict[str, list[Choice]] = {}
+    for dtype, (_, size) in ELEMENTS.items():
+        width = _VECTOR_BYTES // size
+        for row in _rows_of(op):
+            vectors = row.get("vectors", _ANY_VECTORS) - (not aligned)
+            what = Rows(dtype, row.get("rows", 1 << 20), vectors * width, _VECTOR_BYTES, aligned)
+            if _holds(row, what, number, by_length=False):
+                found.setdefault(dtype, []).append(_choice(op, row, what, number, temperature))
     return found
 
 
