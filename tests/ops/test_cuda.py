@@ -205,6 +205,18 @@ def test_a_graph_replays_on_new_numbers() -> None:
             assert_close_to_truth(lse.cpu(), held, "logsumexp")
 
 
+def test_warm_lets_the_first_call_be_one_in_a_graph() -> None:
+    x = torch.randn(3, 7777, device="cuda").bfloat16()
+    y = torch.empty_like(x)
+    oneread.warm("softmax", (3, 7777), "bfloat16", device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        oneread.softmax(x, out=y)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(y, oneread.softmax(x))
+
+
 def test_work_goes_to_the_current_stream() -> None:
     stream = torch.cuda.Stream()
     x = torch.randn(2000, 4000, device="cuda")

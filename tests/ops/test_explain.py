@@ -178,12 +178,31 @@ def test_warm_takes_what_the_op_takes(op: str, dtype: Any) -> None:
     oneread.warm(op, (4, 10**9), dtype, **OWN.get(op, {}))
 
 
+def test_warm_of_a_gpu_prepares_the_launch_of_contiguous_arrays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("torch", reason="arrays on a GPU are PyTorch's")
+    from oneread.runtime import cuda, driver
+
+    asked: list[Any] = []
+    device = driver.Device(1, "a GPU", "sm_90", 1, 1, 0)
+    monkeypatch.setattr(driver, "device", lambda index: device)
+    monkeypatch.setattr(cuda, "prepared", lambda *words: asked.append(words))
+    oneread.warm("softmax", (4, 6, 10), "float32", device="cuda:1", axis=1, temperature=0.5)
+    oneread.warm("logsumexp", (4, 6, 10), "int8", device="cuda:1", axis=(0, 2))
+    one, other = asked
+    assert one == ("softmax", "float32", (4, 6, 10), *[(60, 10, 1)] * 2, 1, 1, 0, 0, 1, False)
+    assert other == ("logsumexp", "float32", (6, 40), *[(40, 1)] * 2, 1, 0, 0, 0, 1, False)
+    with pytest.raises(BackendUnavailableError, match="top_k"):
+        oneread.warm("top_k", (2, 5), "float32", device="cuda", k=1)
+
+
 def test_warm_refuses_what_the_op_refuses() -> None:
     with pytest.raises(ShapeError, match="k is 9; 0 to 5"):
         oneread.warm("top_k", (2, 5), "float32", k=9)
     with pytest.raises(DtypeError, match="dtype is complex64"):
         oneread.warm("softmax", (2, 5), "complex64")
-    with pytest.raises(BackendUnavailableError, match="device is 'cuda'"):
-        oneread.warm("softmax", (2, 5), "float32", device="cuda")
+    with pytest.raises(BackendUnavailableError, match="device is 'tpu'"):
+        oneread.warm("softmax", (2, 5), "float32", device="tpu")
     with pytest.raises(ShapeError, match="op is 'argsort'"):
         oneread.warm("argsort", (2, 5), "float32")

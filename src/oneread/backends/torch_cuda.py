@@ -17,9 +17,9 @@ from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, Shap
 #: The float types, by name.
 FLOATS: Final = {dtype: name for dtype, name in NAMES.items() if name in FLOAT_DTYPES}
 
-#: The raw number of the current stream, without an object around it.
-raw_stream = torch._C._cuda_getCurrentRawStream
-_current_device = torch._C._cuda_getDevice
+#: The raw number of the current stream, without an object around it. PyTorch for CPUs has neither.
+raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
 _HERE: Final = nullcontext()
 
 

@@ -5,6 +5,7 @@ Knows nothing of pointers or launches. What the kernels cannot do yet is refused
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from oneread.backends import torch_
@@ -54,11 +55,7 @@ def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Run an op on a tensor that lies on a GPU."""
-    if op not in _OPS:
-        raise BackendUnavailableError(
-            f"x is on {x.device}, where this version computes {', '.join(_OPS)}: for {op} give "
-            "x.cpu()"
-        )
+    _refuse_op(op, x.device)
     gpu.check(x, "x")
     _refuse(options, x)
     shape = tuple(x.shape)
@@ -84,6 +81,36 @@ def run(
     y = _softmax(op, source, place, _wider(computed, name), name, None, manner)
     y = _as_before(y, shape, axes) if shape else y.reshape(())
     return y if out is None else out.copy_(y)
+
+
+def warm(
+    op: str, shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, Any]
+) -> None:
+    """Compile and load the kernel of a call with contiguous arrays of such a shape."""
+    _refuse_op(op, f"cuda:{device}")
+    axes = normalized_axes(arguments["axis"], shape, OPS[op].tuple_axes, op)
+    rows = tuple([n for i, n in enumerate(shape) if i not in axes])
+    if len(axes) > 1 or not shape:
+        shape = (*rows, math.prod([shape[i] for i in axes]))
+        axes = (len(rows),)
+    computed = dtype if dtype in FLOAT_DTYPES else COMPUTE_DTYPE[dtype]
+    if op != "logsumexp":
+        computed = _wider(computed, float_dtype(arguments["dtype"], computed))
+    strides = tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
+    temperature = arguments["temperature"]
+    kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
+    by_length = arguments["deterministic"] == "batch"
+    cuda.prepared(
+        op, computed, shape, strides, strides, axes[0], kind, 0, 0, device, by_length,
+    )  # fmt: skip
+
+
+def _refuse_op(op: str, device: Any) -> None:
+    if op not in _OPS:
+        raise BackendUnavailableError(
+            f"x is on {device}, where this version computes {', '.join(_OPS)}: for {op} give "
+            "x.cpu()"
+        )
 
 
 def _softmax(

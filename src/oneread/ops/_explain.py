@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -157,33 +158,36 @@ def warm(op: Any, shape: tuple[int, ...], dtype: Any, device: str = "cpu", **opt
         Shape of the inputs to come.
     dtype : str or dtype
         Their element type.
-    device : {'cpu'}, default 'cpu'
-        Where they will be.
+    device : str, default 'cpu'
+        Where they will be: ``cpu``, ``cuda`` or ``cuda:0`` and so on.
     **options
         Arguments of the op, checked as it checks them.
 
     Raises
     ------
     BackendUnavailableError
-        If `device` is not 'cpu'.
+        If there is no such device, or the op does not run there.
     ShapeError, DtypeError, TypeError
         As the op itself raises for such an input.
 
     Notes
     -----
-    On a CPU nothing is compiled: the native module is loaded and the threads are started.
+    On a CPU nothing is compiled: the native module is loaded and the threads are started. On a GPU
+    the kernel for contiguous inputs is compiled, unless it is kept on disk, and loaded, so that
+    the first call can be one inside a CUDA graph.
 
     Examples
     --------
     >>> import oneread
     >>> oneread.warm("read", (4, 128256), "float32", top_k=5)
     """
-    if device != "cpu":
-        raise BackendUnavailableError(f"device is {device!r}; this version computes on 'cpu'")
     name = dtype_name(dtype)
     if name not in INPUT_DTYPES:
         raise DtypeError(f"dtype is {name}; {', '.join(INPUT_DTYPES)} is allowed")
     sizes = check_sizes(tuple(shape) if hasattr(shape, "__iter__") else (shape,), "shape")
+    if device != "cpu":
+        _warm_gpu(_named(op), sizes, name, device, options)
+        return
     view = View(np.broadcast_to(np.zeros((), STORAGE[name]), sizes), name)
     source = Source(numpy_, view.array, sizes, name, view)
     op = _named(op)
@@ -191,6 +195,24 @@ def warm(op: Any, shape: tuple[int, ...], dtype: Any, device: str = "cpu", **opt
     call, plan = _planned(op, source, arguments)
     _native_plan(call, plan, arguments.get("out"))
     softmax.softmax(np.zeros((cpu.threads, 1 << 16), np.float32))  # enough work for all threads
+
+
+def _warm_gpu(
+    op: str, shape: tuple[int, ...], dtype: str, device: str, options: dict[str, Any]
+) -> None:
+    found = re.fullmatch(r"cuda(?::(\d+))?", str(device))
+    if found is None:
+        raise BackendUnavailableError(f"device is {device!r}; 'cpu', 'cuda' or 'cuda:0' is allowed")
+    from oneread.runtime import driver
+
+    index = driver.device(int(found[1] or 0)).index
+    try:
+        from oneread.ops import _device
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"arrays on a GPU are PyTorch's tensors, and PyTorch cannot be imported ({error})"
+        ) from error
+    _device.warm(op, shape, dtype, index, _bound(op, None, options))
 
 
 def _named(op: Any) -> str:

@@ -26,6 +26,8 @@ _NAME_BYTES: Final = 128
 _MULTIPROCESSORS, _MAJOR, _MINOR, _SHARED_BYTES = 16, 75, 76, 97
 _REGISTERS, _LOCAL_BYTES = 4, 3
 _DYNAMIC_SHARED, _LARGE_CLUSTERS = 8, 14
+#: Errors of what may not be done while a stream is captured.
+_CAPTURING: Final = range(900, 909)
 _PORTABLE_CLUSTER: Final = 8
 _DEFAULT_SHARED_BYTES: Final = 48 << 10
 
@@ -152,6 +154,11 @@ def _library() -> ctypes.CDLL:
 
 def _do(name: str, *arguments: Any) -> None:
     status = getattr(_library(), name)(*arguments)
+    if status in _CAPTURING:
+        raise BackendUnavailableError(
+            "a kernel cannot be loaded while a CUDA graph is captured: make the call once before, "
+            f"or oneread.warm(op, shape, dtype, device='cuda') ({_explain(status)})"
+        )
     if status:
         raise BackendUnavailableError(f"the GPU failed: {name} gave {_explain(status)}")
 
