@@ -5,6 +5,7 @@ Knows nothing of the other ops.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -236,9 +237,7 @@ def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
     if torch_ is None:
         return None
     if type(x) is torch_.TENSOR and x.is_cuda:
-        from oneread.ops import _device
-
-        return _device.again("log_softmax" if log else "softmax", x, out)
+        return _gpu().again("log_softmax" if log else "softmax", x, out)
     pair = torch_.plain_pair(x, out)
     if pair is None:
         return None
@@ -248,6 +247,13 @@ def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
     if out is not None:
         torch_.written(out)
     return y
+
+
+@cache
+def _gpu() -> Any:
+    from oneread.ops import _device
+
+    return _device
 
 
 def plan(call: Call, dtype: Any) -> Plan:
