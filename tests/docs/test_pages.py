@@ -117,7 +117,7 @@ def test_files_in_commands_are_there_or_were_written_before(
     written: set[str] = set()
     for command in markdown.commands(page.read_text("utf-8")):
         words = shlex.split(command)
-        made = {after for word, after in pairwise(words) if word in ("--out", "--html")}
+        made = {after for word, after in pairwise(words) if word in ("--out", "-o", "--html")}
         for word in words[1:]:
             if re.fullmatch(r"[\w./-]+\.(cu|npy|npz|jsonl?|sass|toml|md|html|safetensors)", word):
                 assert word in written | made or (ROOT / word).is_file(), command

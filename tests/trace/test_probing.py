@@ -330,7 +330,7 @@ def test_command_line_names_the_file_watches_and_limits_that_were_raised() -> No
 
 
 def test_text_is_read_once_however_long_it_may_run() -> None:
-    subject, case = Subject(RACY), Case()
+    subject, case = Subject(RACY), Case(defines={"TILE": 64})
     shorter = replace(case, limits=replace(case.limits, seconds=1.5))
     fewer = replace(case, limits=replace(case.limits, tokens=5_000))
     assert subject.source(case) is subject.source(shorter)
