@@ -6,7 +6,6 @@ part stands between lines ``<!-- gallery:NAME ARGUMENT -->`` and ``<!-- gallery:
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import re
 import sys
@@ -14,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import gallery_beside as beside
+import pages
 
 from oneread.bench.gallery import entries, tables
 from oneread.source.catalogue import ExpectedFault, KernelEntry
@@ -163,21 +163,8 @@ def filled(page: str) -> str:
 
 def main() -> int:
     """Write the pages, or check them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="change nothing; 1 when it would")
-    options = parser.parse_args()
-    stale = []
-    for page in PAGES:
-        text = page.read_text("utf-8")
-        new = filled(text)
-        if new != text:
-            stale.append(page.name)
-            if not options.check:
-                page.write_text(new, "utf-8")
-    if options.check and stale:
-        print(f"not what the gallery gives: {', '.join(stale)}; run tools/gallery_docs.py")
-        return 1
-    return 0
+    about = __doc__.partition("\n")[0]
+    return pages.write_or_check(about, PAGES, filled, "the gallery gives", "tools/gallery_docs.py")
 
 
 if __name__ == "__main__":

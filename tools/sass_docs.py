@@ -7,7 +7,6 @@ of the version that the pages name: another compiler makes other code.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import micro
+import pages
 
 from oneread.cli import _sass_text as text
 from oneread.runtime import nvrtc
@@ -89,21 +89,10 @@ def filled(page: str) -> str:
 
 def main() -> int:
     """Write the pages, or check them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="change nothing; 1 when it would")
-    options = parser.parse_args()
-    stale = []
-    for page in PAGES:
-        old = page.read_text("utf-8")
-        new = filled(old)
-        if new != old:
-            stale.append(page.name)
-            if not options.check:
-                page.write_text(new, "utf-8")
-    if options.check and stale:
-        print(f"not what machine code and records give: {', '.join(stale)}; run tools/sass_docs.py")
-        return 1
-    return 0
+    about = __doc__.partition("\n")[0]
+    return pages.write_or_check(
+        about, PAGES, filled, "machine code and records give", "tools/sass_docs.py"
+    )
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ Knows nothing of the maths of an op. Imported when the first such tensor is seen
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import torch
 
 from oneread.backends import torch_
 from oneread.backends.torch_ import DTYPES, NAMES, check_gradient
+from oneread.runtime.cuda import Memory
 from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, ShapeError
 
 #: The float types, by name.
@@ -23,21 +24,10 @@ _current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
 _HERE: Final = nullcontext()
 
 
-class Tensor(NamedTuple):
-    """A tensor's memory, as a kernel takes it."""
-
-    address: int
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    device: int
-    stream: int
-
-
-def memory(x: torch.Tensor) -> Tensor:
+def memory(x: torch.Tensor) -> Memory:
     """Return the memory of a tensor, and the stream that is current on its GPU."""
     device = x.device.index
-    return Tensor(
+    return Memory(
         x.data_ptr(), NAMES[x.dtype], tuple(x.shape), x.stride(), device, raw_stream(device)
     )
 

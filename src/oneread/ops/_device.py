@@ -128,7 +128,7 @@ def _softmax(
         direct = out is not None and computed == name
         y = out if direct else gpu.empty_like(x, computed)
         if y.numel():
-            cuda.softmax(_memory(source), _memory(y), axis, op == "log_softmax", manner)
+            cuda.softmax(gpu.memory(source), gpu.memory(y), axis, op == "log_softmax", manner)
         if direct:
             torch_.written(out)
             return out
@@ -149,16 +149,12 @@ def _logsumexp(
         direct = out is not None and statistic == name and out.is_contiguous()
         lse = out.view(rows) if direct else gpu.empty(x, rows, statistic)
         if lse.numel():
-            cuda.logsumexp(_memory(source), _memory(lse), place, manner)
+            cuda.logsumexp(gpu.memory(source), gpu.memory(lse), place, manner)
         if direct:
             torch_.written(out)
             return out
         lse = gpu.cast(lse, name).reshape(shape)
         return lse if out is None else out.copy_(lse)
-
-
-def _memory(x: Any) -> cuda.Memory:
-    return cuda.Memory(*gpu.memory(x))
 
 
 def _one_axis(x: Any, axes: tuple[int, ...]) -> tuple[Any, int]:

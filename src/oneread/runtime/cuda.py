@@ -292,10 +292,3 @@ def _record(
         "none" if op == "logsumexp" else "streaming",
         device=f"cuda:{where.index}",
     )
-
-
-def forget() -> None:
-    """Drop all that was kept: for tests that change what the ops are compiled from."""
-    kept: tuple[Any, ...] = (prepared, _loaded, source)
-    for function in kept:
-        function.cache_clear()
