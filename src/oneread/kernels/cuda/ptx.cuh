@@ -5,6 +5,9 @@
 
 #define HAS_PAIRED_MAX 0
 #define HAS_WARP_MAX 0
+#ifndef HAS_CLUSTERS
+#define HAS_CLUSTERS 0
+#endif
 
 __device__ float exp2_approx(float x) { return exp2f(x); }
 __device__ float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
@@ -14,6 +17,7 @@ __device__ void forget_bits(unsigned&) {}
 
 #define HAS_PAIRED_MAX (__CUDA_ARCH__ >= 800)
 #define HAS_WARP_MAX (__CUDA_ARCH__ >= 800)
+#define HAS_CLUSTERS (__CUDA_ARCH__ >= 900)
 
 // 2^x within 2 ulp; results below 2^-126 are 0.
 __device__ __forceinline__ float exp2_approx(float x) {

@@ -268,7 +268,7 @@ __device__ __forceinline__ Running merge_warps(Running a, const Scale& scale, Ru
     return merge_lanes<32>(b, scale);
 }
 
-#if __CUDA_ARCH__ >= 900 && !defined(PLAIN_C)
+#if HAS_CLUSTERS
 // Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
 // started: a block that has not cannot be written to.
 template <int WARPS, int BLOCKS>

@@ -1,0 +1,118 @@
+"""The CUDA kernels run on a CPU: the geometry and table of oneread.runtime.cuda, no GPU.
+
+Each kernel is compiled with a C++ compiler for the launch that the table chose (emulated.cpp).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from oneread.runtime import cuda
+from oneread.runtime.tuning import FOLDER
+
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+HERE = Path(__file__).parent
+#: A target whose kernels may do all that the emulation knows.
+TARGET = "sm_90"
+_SHARED_ARRAY = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?(\w+(?: \w+)*) (\w+)\[\];")
+
+
+class Device(NamedTuple):
+    """Stands for a GPU."""
+
+    index: int = 0
+    target: str = TARGET
+
+
+class Function(NamedTuple):
+    """A kernel that is loaded."""
+
+    run: Any
+    cluster: int
+
+
+class Launch:
+    """Stands for what puts a kernel into a stream: runs it at once."""
+
+    order = 0
+
+    def __init__(
+        self, function: Function, grid: int, block: int, dynamic_bytes: int, numbers: list[int],
+        record: Any, what: str,
+    ) -> None:  # fmt: skip
+        self.function, self.grid, self.block, self.what = function, grid, block, what
+        self.numbers = numbers
+
+    def __call__(
+        self, stream: int, x: int, y: int, temperature: float = 1.0, temperatures: int = 0
+    ) -> None:
+        held = [ctypes.c_void_p(x), ctypes.c_void_p(y), *map(ctypes.c_longlong, self.numbers)]
+        held += [ctypes.c_double(temperature), ctypes.c_void_p(temperatures)]
+        launch(self.function, self.grid, self.block, held, type(self).order)
+
+
+def launch(function: Function, grid: int, block: int, arguments: list[Any], order: int = 0) -> None:
+    """Run a kernel with arguments of ctypes; `order` is that of its threads (emulated.cpp)."""
+    places = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(one) for one in arguments])
+    failure = function.run(grid, block, function.cluster, places, order)
+    assert failure is None, failure.decode()
+
+
+@cache
+def compiled(
+    kernel: str, defines: tuple[tuple[str, int], ...], cluster: int = 1, folder: Path = FOLDER
+) -> Function:
+    """Compile a kernel for this CPU, each operation rounded by itself."""
+    path = folder / f"{kernel}.cu"
+    macros = [f"-D{name}={value}" for name, value in defines]
+    macros += [f'-DSOURCE="{path}"', f"-DKERNEL={kernel}"]
+    if array := _SHARED_ARRAY.search(path.read_text(encoding="utf-8")):
+        macros += [f"-DDYNAMIC_TYPE={array[1]}", f"-DDYNAMIC={array[2]}"]
+    library = kept() / f"{kernel}_{hashlib.sha256(repr(macros).encode()).hexdigest()[:16]}.so"
+    words = [COMPILER, "-O1", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
+    words += ["-fwrapv", "-fno-strict-aliasing", "-fno-gnu-unique", "-pthread", *macros, "-I", folder]
+    subprocess.run([*map(str, words), HERE / "emulated.cpp", "-o", library], check=True)
+    run = ctypes.CDLL(str(library)).launch
+    run.restype = ctypes.c_char_p
+    run.argtypes = [ctypes.c_int] * 3 + [ctypes.c_void_p, ctypes.c_int]
+    return Function(run, cluster)
+
+
+@cache
+def kept() -> Path:
+    """Return a folder for libraries, of this process."""
+    folder = tempfile.TemporaryDirectory(prefix=f"emulated-{os.getpid()}-")
+    _folders.append(folder)
+    return Path(folder.name)
+
+
+_folders: list[Any] = []
+
+
+def loaded(
+    device: int, kernel: str, defines: tuple[tuple[str, int], ...], dynamic_bytes: int, cluster: int
+) -> Function:
+    """Stand for what compiles and loads a kernel on a GPU."""
+    return compiled(kernel, defines, cluster)
+
+
+@pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let oneread.runtime.cuda run its launches on the CPU; memory is that of NumPy arrays."""
+    cuda.prepared.cache_clear()
+    monkeypatch.setattr(cuda.driver, "device", lambda index: Device(index))
+    monkeypatch.setattr(cuda, "_loaded", loaded)
+    monkeypatch.setattr(cuda, "Launch", Launch)
+    yield
+    cuda.prepared.cache_clear()
