@@ -27,7 +27,8 @@ HERE = Path(__file__).parent
 #: A target whose kernels may do all that the emulation knows.
 TARGET = "sm_90"
 #: Not unique: libraries have variables of one name, which would become one, of different sizes.
-_OPTIONS = ("-O1", "-std=c++17", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing") + (
+_OPTIONS = (
+    "-O1", "-std=c++17", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
     "-fno-gnu-unique", "-pthread", "-shared", "-fPIC", "-w",
 )  # fmt: skip
 _SHARED_ARRAY = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?(\w+(?: \w+)*) (\w+)\[\];")
