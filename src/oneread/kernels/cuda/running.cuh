@@ -8,6 +8,10 @@
 #pragma once
 #include "element.cuh"
 
+#ifndef MERGE_FIRST
+#define MERGE_FIRST 0
+#endif
+
 struct __align__(2 * sizeof(Real)) Running {
     Real m;
     Real r;

@@ -61,7 +61,7 @@ __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 softmax_shared(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
                long long y_stride, double temperature, const double* temperatures) {
     extern __shared__ Vector slots[];  // slot i * BLOCK_THREADS + thread: its i-th vector
-    __shared__ Running scratch[WARPS * CLUSTER];
+    __shared__ Running scratch[MERGE_FIRST ? WARPS + CLUSTER : WARPS * CLUSTER];
     const long long index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
     Row row = row_at(x + index * x_stride, y + index * y_stride, (Index)vocab);
