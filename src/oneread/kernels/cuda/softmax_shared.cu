@@ -79,13 +79,18 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
         if (is_whole(row, place))
             begin_copy(own_slots + i * BLOCK_THREADS, row.x + place);
         else
-            own_slots[i * BLOCK_THREADS] = load_edge(row, place);
+            own_slots[i * BLOCK_THREADS] = of_lowest();
         if ((i + 1) % AT_ONCE == 0) end_group();
     }
 #if HELD
     Vector held[HELD];
     load<HELD, BLOCK_THREADS>(row, first + SLOTS * BLOCK_THREADS, held);
 #endif
+#pragma unroll
+    for (int i = 0; i < SLOTS; ++i) {
+        const Index place = first + i * BLOCK_THREADS;
+        if (is_part(row, place)) own_slots[i * BLOCK_THREADS] = load_part(row, place);
+    }
 
     Sum sum = NO_SUM;
     take_slots<0>(sum, own_slots, scale);
