@@ -104,7 +104,7 @@ def use(monkeypatch: pytest.MonkeyPatch, way: Way, size: int, vocab: int = VOCAB
         else:
             lanes = given.get("row_threads", block) * given.get("cluster", 1)
             given["per_thread"] = -(-(vocab * size // 16 + 2) // lanes)
-    table = dict.fromkeys(("softmax", "logsumexp", "across"), [given])
+    table = {op: [given] for op in ("softmax", "logsumexp", "across")}
     monkeypatch.setattr(tuning, "table", lambda: table)
 
 
@@ -113,10 +113,11 @@ class Field:
 
     def __init__(self, rows: int, vocab: int, dtype: str, beside: bool, filling: float) -> None:
         kind = numpy_dtype(dtype)
-        self.step = 16 // kind.itemsize * 2 if beside else 1
         self.memory = np.full((rows + 40) * (vocab + 40), filling, kind)
-        start = 16 + (-self.memory.ctypes.data // kind.itemsize) % 128
-        self.steps = (1, rows + self.step - rows % self.step) if beside else (vocab + 3, 1)
+        start = 16 + -self.memory.ctypes.data % 128 // kind.itemsize
+        # Aligned where the length lets rows be: gaps are of 16 bytes, or of 3 numbers.
+        gap = 16 // kind.itemsize if vocab * kind.itemsize % 16 == 0 else 3
+        self.steps = (1, rows + 32 - rows % 32) if beside else (vocab + gap, 1)
         self.rows = np.lib.stride_tricks.as_strided(
             self.memory[start:], (rows, vocab), [step * kind.itemsize for step in self.steps]
         )
@@ -179,3 +180,39 @@ def test_every_family_is_close_to_the_truth(
         implementation(op, chosen.beside), op, dtype=dtype, vocab=VOCAB, families=FILLED,
         without=without,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "way", ["several rows a block", "block", "cluster", "shared", "two passes"]
+)
+def test_rows_of_whole_vectors_are_close_to_the_truth(
+    monkeypatch: pytest.MonkeyPatch, way: str, dtype: str
+) -> None:
+    use(monkeypatch, WAYS[way], ELEMENTS[dtype][1])
+    for family in ("normal", "spiky", "masked_first_tile"):
+        x = FAMILIES[family](5, 328, dtype)
+        assert_close_to_truth(launched("softmax", x, None, beside=False), x, "softmax")
+
+
+def test_sum_of_70000_equal_terms_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, WAYS["two passes"], 2)
+    x = FAMILIES["constant"](1, 70_003, "float16")
+    assert_close_to_truth(launched("softmax", x, None, beside=False), x, "softmax")
+
+
+@pytest.mark.parametrize("steps", [(331, -1), (700, 2), (-2, 12), (1, 6)])
+def test_rows_of_any_step_are_close_to_the_truth(
+    monkeypatch: pytest.MonkeyPatch, steps: tuple[int, int]
+) -> None:
+    use(monkeypatch, WAYS["across"], 4)
+    x = FAMILIES["normal"](6, VOCAB, "float32")
+    memory = np.full(8000, np.nan, np.float32)
+    middle = 3500 if min(steps) < 0 else 0
+    view = np.lib.stride_tricks.as_strided(memory[middle:], x.shape, [step * 4 for step in steps])
+    view[...] = x
+    y = np.full_like(x, CANARY)
+    source = cuda.Memory(view.ctypes.data, "float32", x.shape, steps, 0, 0)
+    target = cuda.Memory(y.ctypes.data, "float32", x.shape, (VOCAB, 1), 0, 0)
+    cuda.softmax(source, target, 1, False, cuda.Manner())
+    assert_close_to_truth(y, x, "softmax")
