@@ -35,9 +35,25 @@ ELEMENTS: Final = {
 #: Numbers of the ops in the sources.
 _OPS: Final = {"softmax": 0, "log_softmax": 1, "logsumexp": 2}
 
-#: Threads and blocks that fit a multiprocessor, where it is not 2048 and 32.
-_ROOM: Final = {75: (1024, 16), 86: (1536, 16), 89: (1536, 24), 120: (1536, 24)}
-_MOST_ROOM: Final = (2048, 32)
+
+class _Room(NamedTuple):
+    """What fits a multiprocessor, and of its shared memory one block."""
+
+    threads: int = 2048
+    blocks: int = 32
+    shared_bytes: int = 227 << 10
+
+
+_ROOM: Final = {
+    75: _Room(1024, 16, 64 << 10),
+    80: _Room(2048, 32, 163 << 10),
+    86: _Room(1536, 16, 99 << 10),
+    89: _Room(1536, 24, 99 << 10),
+    120: _Room(1536, 24, 99 << 10),
+}
+_MOST_ROOM: Final = _Room()
+#: What a kernel's own variables take at most.
+_OWN_SHARED_BYTES: Final = 8 << 10
 
 _FIRST_WITH_CLUSTERS: Final = 90
 #: More than any row of the table is limited to.
@@ -188,11 +204,19 @@ def _choice_across(
 
 def _blocks(wanted: int, block: int, target: int) -> int:
     """Return how many blocks a multiprocessor is to hold, where so many have room."""
-    threads, blocks = _ROOM.get(target, _MOST_ROOM)
-    return max(1, min(wanted, threads // block, blocks))
+    room = _ROOM.get(target, _MOST_ROOM)
+    return max(1, min(wanted, room.threads // block, room.blocks))
+
+
+def _dynamic_bytes(row: dict[str, Any], vector_bytes: int) -> int:
+    """Return the shared memory that a block is launched with."""
+    if "held" not in row:
+        return 0
+    return int(row["block_threads"] * (row["per_thread"] - row["held"]) * vector_bytes)
 
 
 def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> bool:
+    room = _ROOM.get(target, _MOST_ROOM).shared_bytes - _OWN_SHARED_BYTES
     return bool(
         row.get("bytes", ELEMENTS[what.dtype][1]) == ELEMENTS[what.dtype][1]
         and what.vectors <= row.get("vectors", what.vectors)
@@ -202,6 +226,7 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
             row["kernel"] != "softmax_shared"
             or (target >= _FIRST_WITH_COPIES and what.vector_bytes == _VECTOR_BYTES)
         )
+        and _dynamic_bytes(row, what.vector_bytes) <= room
     )
 
 
@@ -229,7 +254,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         block,
         block // row_threads,
         cluster,
-        block * (vectors - row["held"]) * what.vector_bytes if "held" in row else 0,
+        _dynamic_bytes(row, what.vector_bytes),
         tuple(defines.items()),
         row["measured"],
     )
