@@ -30,6 +30,29 @@ def capacity(choice: tuning.Choice) -> int:
     return defines["ROW_THREADS"] * defines["VECTORS"] * defines["CLUSTER"]
 
 
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("dtype", tuning.ELEMENTS)
+def test_some_kernel_holds_any_rows_side_by_side(op: str, dtype: str) -> None:
+    size = tuning.ELEMENTS[dtype][1]
+    for vector_bytes in (16, size):
+        for inner in (1, 5, 64, 10_000):
+            for vocab in (1, 100, 1024, 1 << 33):
+                what = tuning.Neighbours(dtype, inner, vocab, vector_bytes)
+                choice = tuning.choose_across(op, what, "sm_90")
+                defines = dict(choice.defines)
+                assert defines["VECTOR_BYTES"] <= vector_bytes
+                assert choice.rows_a_block * size == defines["SIDE"] * defines["VECTOR_BYTES"]
+                if choice.kernel == "softmax_strip":
+                    shares = defines["BLOCK_THREADS"] // defines["SIDE"]
+                    assert shares * defines["VECTORS"] >= vocab
+
+
+def test_strips_are_chosen_where_neighbours_can_be_read_together() -> None:
+    what = tuning.Neighbours("float32", 64, 1024, 16)
+    assert tuning.choose_across("softmax", what, "sm_90").kernel == "softmax_strip"
+    assert tuning.choose_across("logsumexp", what, "sm_90").kernel == "softmax_across"
+
+
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_120"])
 def test_nothing_is_asked_of_a_target_that_it_has_not(target: str) -> None:
     number = int(target.removeprefix("sm_"))

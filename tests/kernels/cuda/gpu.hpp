@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -69,12 +70,16 @@ struct Meeting {
   int votes[2] = {0, 0};
 };
 
+using Copy = std::pair<void*, const void*>;
+
 struct Fiber {
   ucontext_t context;
   std::unique_ptr<char[]> stack{new char[STACK_BYTES]};
   const Counter* awaited = nullptr;  // goes on once this is no longer `seen`
   unsigned seen = 0;
   unsigned cluster_turn = 0;
+  std::vector<Copy> begun;               // copies of no group yet
+  std::deque<std::vector<Copy>> groups;  // those not waited for
   bool done = false;
 };
 
@@ -437,8 +442,15 @@ void load_hinted(T& v, const void* p, unsigned long long) {
 }
 inline unsigned long long keep_policy() { return 0; }
 inline unsigned long long drop_policy() { return 0; }
-inline void begin_copy(void* to, const void* from) { std::memcpy(to, from, 16); }
-inline void wait_for_copies() {}
+// Copies past the registers are made when they are waited for, as late as a GPU may make them.
+inline void begin_copy(void* to, const void* from) { gpu::fiber->begun.push_back({to, from}); }
+inline void end_group() { gpu::fiber->groups.push_back(std::move(gpu::fiber->begun)); }
+template <int PENDING>
+void wait_for_groups() {
+  auto& groups = gpu::fiber->groups;
+  for (; groups.size() > PENDING; groups.pop_front())
+    for (const auto& [to, from] : groups.front()) std::memcpy(to, from, 16);
+}
 
 inline unsigned cluster_rank() { return (unsigned)gpu::block->rank; }
 
