@@ -77,7 +77,7 @@ __device__ __forceinline__ int lane_of() { return (int)threadIdx.x % 32; }
 __device__ __forceinline__ int warp_of() { return (int)threadIdx.x / 32; }
 
 // One warp: a number that at least k of the maxima reach, and few more; `low` is one, too.
-__device__ __noinline__ unsigned bound_of(const unsigned* maxima, unsigned low, int k) {
+__device__ __forceinline__ unsigned bound_of(const unsigned* maxima, unsigned low, int k) {
     unsigned held[WARPS];
     unsigned least = ALL, most = 0;
 #pragma unroll
@@ -115,7 +115,7 @@ __device__ __forceinline__ void raise_bound(Shared& s, int k) {
 
 // Cut down the list of a warp: to what reaches the bound, and where that leaves it half full, to
 // the k first. Returns how many are left.
-__device__ __noinline__ int make_room(Shared& s, int count, int k) {
+__device__ __forceinline__ int make_room(Shared& s, int count, int k) {
     raise_bound(s, k);
     const unsigned bound = load_relaxed(&s.bound);
     const int lane = lane_of();
@@ -257,8 +257,8 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 topk(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
-     long long most, long long kind, long long index_bytes, double temperature,
-     const double* temperatures, void* indices, Real* lse) {
+     long long most, long long kind, long long index_bytes, void* indices, Real* lse,
+     double temperature, const double* temperatures) {
     __shared__ Shared s;
     const int k = (int)most;
     const long long index = blockIdx.x / CLUSTER;
