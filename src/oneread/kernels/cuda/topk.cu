@@ -91,7 +91,7 @@ __device__ __forceinline__ unsigned bound_of(const unsigned* maxima, unsigned lo
         least = min(least, __shfl_xor_sync(ALL, least, step));
         most = max(most, __shfl_xor_sync(ALL, most, step));
     }
-    low = max(low, least);
+    low = k == 1 ? most : max(low, least);
     while (low < most) {  // k or more reach low, fewer reach most + 1
         const unsigned middle = low + (most - low) / 2 + 1;
         int reach = 0;
@@ -347,7 +347,9 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
     all = merge_warps<WARPS>(total(seen, scale), scale, s.scratch);
 #endif
     __syncthreads();  // wrote: all warps their lists, maxima and counts; reads: all
-    if (step > 1) {
+    int listed = 0;
+    for (int i = 0; i < WARPS; ++i) listed += s.counts[i];
+    if (listed > OPEN) {
         if (warp_of() == 0) raise_bound(s, k);
         __syncthreads();  // wrote: warp 0 the bound; reads: all
     }
