@@ -139,8 +139,8 @@ def test_results_are_written_where_they_shall_go() -> None:
     turned = torch.zeros(5, 70, device="cuda").T, torch.zeros_like(want.indices)
     oneread.softmax_topk(x, 5, out=turned)
     assert torch.equal(turned[0], want.values)
+    memory = torch.zeros(70, 5, device="cuda", dtype=torch.int64)
     with pytest.raises(oneread.ShapeError, match="shares memory"):
-        memory = torch.zeros(70, 5, device="cuda", dtype=torch.int64)
         oneread.top_k(x.double(), 5, out=(memory.view(torch.float64), memory))
 
 

@@ -91,4 +91,5 @@ def test_every_row_of_the_table_of_top_k_reads_16_bytes_and_spills_nothing(tmp_p
         ).code
         path = tmp_path / f"{i}.cubin"
         path.write_bytes(code)
-        assert_sass(path).no_spills().vector_load(16).blocks_per_sm(defines["MIN_BLOCKS"])
+        checked = assert_sass(path).no_spills().vector_load(16)
+        checked.blocks_per_sm(defines["MIN_BLOCKS"], defines["BLOCK_THREADS"])
