@@ -156,7 +156,9 @@ def test_every_family_is_close_to_the_truth(
     force(monkeypatch, (128, 2, 1))
     implementation = top_k if op == "top_k" else winners
     some = [name for name in FAMILIES if name != "empty"]  # for which nothing is launched
-    assert_conforms(implementation, op, dtype=dtype, rows=3, families=some, without=("where", "lengths"))
+    assert_conforms(
+        implementation, op, dtype=dtype, rows=3, families=some, without=("where", "lengths")
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])

@@ -208,20 +208,23 @@ template <int LISTS, int PITCH>
 __device__ __forceinline__ int gather(Shared& s, const Candidate* from, const int* counts,
                                       int& listed, int k) {
     const unsigned bound = s.bound;
-    for (int i = threadIdx.x; i < LISTS * PITCH; i += BLOCK_THREADS) {
-        if (i % PITCH >= counts[i / PITCH] || high(key_at(from[i])) < bound) continue;
-        const int place = atomicAdd(&listed, 1);
-        if (place < OPEN) s.list[place] = from[i];
-    }
+    for (int l = warp_of(); l < LISTS; l += WARPS)
+        for (int i = lane_of(); i < counts[l]; i += 32) {
+            const Candidate c = from[l * PITCH + i];
+            if (high(key_at(c)) < bound) continue;
+            const int place = atomicAdd(&listed, 1);
+            if (place < OPEN) s.list[place] = c;
+        }
     __syncthreads();  // wrote: all threads list and listed; reads: all
     if (listed <= OPEN) return listed;
-    for (int i = threadIdx.x; i < LISTS * PITCH; i += BLOCK_THREADS) {
-        if (i % PITCH >= counts[i / PITCH]) continue;
-        int rank = 0;
-        for (int l = 0; l < LISTS; ++l)
-            for (int j = 0; j < counts[l]; ++j) rank += before(from[l * PITCH + j], from[i]);
-        if (rank < k) s.list[rank] = from[i];
-    }
+    for (int l = warp_of(); l < LISTS; l += WARPS)
+        for (int i = lane_of(); i < counts[l]; i += 32) {
+            const Candidate c = from[l * PITCH + i];
+            int rank = 0;
+            for (int m = 0; m < LISTS; ++m)
+                for (int j = 0; j < counts[m]; ++j) rank += before(from[m * PITCH + j], c);
+            if (rank < k) s.list[rank] = c;
+        }
     __syncthreads();  // wrote: all threads list; reads: all
     return k;
 }
@@ -232,12 +235,15 @@ __device__ __forceinline__ int open(Shared& s, const Row& row, int vectors) {
     for (int i = threadIdx.x; i < vectors; i += BLOCK_THREADS) {
         const Index at = place_of(s.list[i]);
         const Vector v = load_edge(row, at);
+        unsigned reach = 0;
 #pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            const Key key = key_of(number(v, e));
-            if (high(key) >= bound && has(row, at, e))
-                s.pool[atomicAdd(&s.found, 1)] = candidate(key, at * WIDTH + e - row.head);
-        }
+        for (int e = 0; e < WIDTH; ++e)
+            if (high(key_of(number(v, e))) >= bound && has(row, at, e)) reach |= 1u << e;
+        int place = atomicAdd(&s.found, __popc(reach));
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e)
+            if (reach >> e & 1)
+                s.pool[place++] = candidate(key_of(number(v, e)), at * WIDTH + e - row.head);
     }
     __syncthreads();  // wrote: all threads pool and found; reads: all
     return s.found;
