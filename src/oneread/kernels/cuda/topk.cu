@@ -28,11 +28,12 @@ typedef int Index;
 constexpr int MOST_K = 64;
 constexpr int WARPS = BLOCK_THREADS / 32;
 constexpr int ROOM = 128;                     // vectors that a warp lists
-constexpr int OPEN = CLUSTER > 1 ? 64 : 128;  // vectors that are opened at the end
+constexpr int OPEN = 128;                     // vectors that are opened at the end
+constexpr int SENT = 64;                      // vectors that a block of a cluster sends
 constexpr int POOL = WARPS * ROOM > OPEN * WIDTH ? WARPS * ROOM : OPEN * WIDTH;
 constexpr unsigned ALL = 0xffffffffu;
 static_assert(BLOCK_THREADS >= MOST_K, "a bound takes k maxima");
-static_assert(OPEN >= MOST_K && ROOM / 2 >= MOST_K && ROOM % 32 == 0, "lists hold k");
+static_assert(OPEN >= MOST_K && SENT >= MOST_K && ROOM / 2 >= MOST_K && ROOM % 32 == 0, "lists hold k");
 
 struct Shared {
     Candidate pool[POOL];  // the lists of the warps; then the numbers of the vectors opened
@@ -47,9 +48,9 @@ struct Shared {
     Running scratch[WARPS * CLUSTER];
 #endif
 #if CLUSTER > 1
-    Candidate landing[CLUSTER * OPEN];  // in the first block, what each block listed
+    Candidate landing[CLUSTER * SENT];  // in the first block, what each block sent
     int landed[CLUSTER];
-    unsigned shares[CLUSTER];  // bounds of a CLUSTER-th of k numbers in each block
+    unsigned shares[2][CLUSTER];  // after the first step and the last, what each block has shown
     int gathered;
 #endif
 };
@@ -112,6 +113,28 @@ __device__ __forceinline__ void raise_bound(Shared& s, int k) {
     if (lane_of() == 0) atomicMax(&s.bound, bound);
     __syncwarp();
 }
+
+#if CLUSTER > 1
+// k numbers of the row reach the least of what a CLUSTER-th of k reach in each block. All threads of
+// the cluster; the maxima must have been written, and every block have started.
+__device__ __forceinline__ void share_bounds(Shared& s, unsigned* shares, int k) {
+    const int lane = lane_of();
+    if (warp_of() == 0) {
+        const unsigned own = bound_of(s.maxima, 0, (k + CLUSTER - 1) / CLUSTER);
+        if (lane < CLUSTER) store_remote(&shares[cluster_rank()], lane, own);
+    }
+    cluster_arrive();
+    cluster_wait();  // wrote: each block its share into every block; reads: warp 0
+    if (warp_of() == 0) {
+        unsigned least = lane < CLUSTER ? shares[lane] : ALL;
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2)
+            least = min(least, __shfl_xor_sync(ALL, least, step));
+        if (lane == 0) atomicMax(&s.bound, least);
+    }
+    __syncthreads();  // wrote: warp 0 the bound; reads: all
+}
+#endif
 
 // Cut down the list of a warp: to what reaches the bound, and where that leaves it half full, to
 // the k first. Returns how many are left.
@@ -202,9 +225,9 @@ __device__ __forceinline__ unsigned floor_of(const Shared& s) {
     return high(key) + (key > 0 && sizeof(Key) == 4 && key < ALL);
 }
 
-// Bring together of LISTS lists, PITCH apart, what reaches the bound: all if OPEN hold it, else the
-// k first. Returns how many. All threads of the block; what they read must have been written.
-template <int LISTS, int PITCH>
+// Bring together of LISTS lists, PITCH apart, what reaches the bound: up to MOST, else the k first.
+// Returns how many. All threads of the block; what they read must have been written.
+template <int LISTS, int PITCH, int MOST>
 __device__ __forceinline__ int gather(Shared& s, const Candidate* from, const int* counts,
                                       int& listed, int k) {
     const unsigned bound = s.bound;
@@ -213,10 +236,10 @@ __device__ __forceinline__ int gather(Shared& s, const Candidate* from, const in
             const Candidate c = from[l * PITCH + i];
             if (high(key_at(c)) < bound) continue;
             const int place = atomicAdd(&listed, 1);
-            if (place < OPEN) s.list[place] = c;
+            if (place < MOST) s.list[place] = c;
         }
     __syncthreads();  // wrote: all threads list and listed; reads: all
-    if (listed <= OPEN) return listed;
+    if (listed <= MOST) return listed;
     for (int l = warp_of(); l < LISTS; l += WARPS)
         for (int i = lane_of(); i < counts[l]; i += 32) {
             const Candidate c = from[l * PITCH + i];
@@ -292,7 +315,8 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
     unsigned floor = 0;
     int count = 0;
     int step = 0;
-    for (Index base = start; base < row.end; base += STEP, ++step) {
+    // Blocks of a cluster beyond the end of a short row take the first step, too.
+    for (Index base = start; step == 0 || base < row.end; base += STEP, ++step) {
         const Index at = base + (Index)threadIdx.x;
         Vector v[VECTORS];
         load<VECTORS, BLOCK_THREADS>(row, at, v);
@@ -301,8 +325,13 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
         if (step == 0) {
             s.maxima[threadIdx.x] = high(key_of(top(seen)));
             __syncthreads();  // wrote: all threads maxima; reads: warp 0
+#if CLUSTER > 1
+            cluster_wait();  // every block has started
+            share_bounds(s, s.shares[0], k);
+#else
             if (warp_of() == 0) raise_bound(s, k);
             __syncthreads();  // wrote: warp 0 the bound; reads: all
+#endif
         }
         const unsigned wanted = max(floor, load_relaxed(&s.bound));
         const bool reached = __any_sync(ALL, high(key_of(most_here)) >= wanted);
@@ -321,45 +350,38 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
     Running all = {0, 0};
 #if CLUSTER > 1
     const unsigned rank = cluster_rank();
-    __syncthreads();  // wrote: all warps maxima and counts; reads: warp 0, then all
-    cluster_wait();   // every block has started
-    if (warp_of() == 0) {
-        // k numbers reach the least of what a CLUSTER-th of k reach in each block.
-        const unsigned share = bound_of(s.maxima, 0, (k + CLUSTER - 1) / CLUSTER);
-        if (lane_of() < CLUSTER) store_remote(&s.shares[rank], lane_of(), share);
-    }
 #if SUMS
-    all = merge_blocks<WARPS, CLUSTER>(total(seen, scale), scale, s.scratch);
-#else
-    cluster_arrive();
-    cluster_wait();  // wrote: each block its share into every block; reads: thread 0
+    const Running own = merge_lanes<32>(total(seen, scale), scale);
+    if (lane_of() == 0)
+        store_remote((RealPair*)&s.scratch[rank * WARPS + warp_of()], 0, own.m, own.r);
 #endif
-    if (threadIdx.x == 0) {
-        unsigned least = s.shares[0];
-        for (int i = 1; i < CLUSTER; ++i) least = min(least, s.shares[i]);
-        s.bound = max(s.bound, least);
-    }
-    __syncthreads();  // wrote: thread 0 the bound; reads: all
-    int n = gather<WARPS, ROOM>(s, s.pool, s.counts, s.listed, k);
+    __syncthreads();  // wrote: all warps lists, maxima and counts; reads: all
+    if (row.end > STEP) share_bounds(s, s.shares[1], k);
+    int n = gather<WARPS, ROOM, SENT>(s, s.pool, s.counts, s.listed, k);
     for (int i = threadIdx.x; i < n; i += BLOCK_THREADS)
-        store_remote(&s.landing[rank * OPEN + i], 0, s.list[i]);
+        store_remote(&s.landing[rank * SENT + i], 0, s.list[i]);
     if (threadIdx.x == 0) store_remote((unsigned*)&s.landed[rank], 0, (unsigned)n);
     cluster_arrive();
     if (rank != 0) return;
-    cluster_wait();  // wrote: each block its vectors into this one; reads: all
-    n = gather<CLUSTER, OPEN>(s, s.landing, s.landed, s.gathered, k);
+    cluster_wait();  // wrote: each block its vectors and sums into this one; reads: all
+#if SUMS
+    all = Running{-infinity(), 0};
+    for (int i = lane_of(); i < WARPS * CLUSTER; i += 32) all = merge(all, s.scratch[i], scale);
+    all = merge_lanes<32>(all, scale);
+#endif
+    n = gather<CLUSTER, SENT, OPEN>(s, s.landing, s.landed, s.gathered, k);
 #else
 #if SUMS
     all = merge_warps<WARPS>(total(seen, scale), scale, s.scratch);
 #endif
-    __syncthreads();  // wrote: all warps their lists, maxima and counts; reads: all
+    __syncthreads();  // wrote: all warps lists, maxima and counts; reads: all
     int listed = 0;
     for (int i = 0; i < WARPS; ++i) listed += s.counts[i];
     if (listed > OPEN) {
         if (warp_of() == 0) raise_bound(s, k);
         __syncthreads();  // wrote: warp 0 the bound; reads: all
     }
-    int n = gather<WARPS, ROOM>(s, s.pool, s.counts, s.listed, k);
+    int n = gather<WARPS, ROOM, OPEN>(s, s.pool, s.counts, s.listed, k);
 #endif
     n = open(s, row, n);
     for (int i = threadIdx.x; i < n; i += BLOCK_THREADS) {
