@@ -164,7 +164,7 @@ def test_every_family_is_close_to_the_truth(
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_every_shape_of_the_table_finds_the_winners(dtype: str) -> None:
     rng = np.random.default_rng(0)
-    for rows, vocab in ((3, 700), (3, 9000), (3, 40_000), (70, 900), (66, 5000)):
+    for rows, vocab in ((2, 700), (2, 9000), (1, 40_000), (65, 90), (65, 2100)):
         x = rng.normal(0, 3, (rows, vocab)).astype(numpy_dtype(dtype))
         got, want = winners(x, 10), oneread.softmax_topk(x, 10)
         assert (got.indices == want.indices).all(), (rows, vocab)
