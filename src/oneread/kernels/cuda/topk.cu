@@ -39,14 +39,6 @@ __device__ __forceinline__ void take_in(Seen& seen, const Vector*, Real most, co
 }
 #endif
 
-// Of the k winners at s.list: their first number and the powers of the others.
-__device__ __forceinline__ Running over_winners(const Shared& s, int k, const Scale& scale) {
-    Running all = {number_of(key_at(s.list[0])), 0};
-    for (int i = 1; i < k; ++i)
-        all.r += exact_power(number_of(key_at(s.list[i])), all.m, scale);
-    return all;
-}
-
 extern "C" __global__ void
 #if CLUSTER > 1
 __cluster_dims__(CLUSTER, 1, 1)
@@ -160,13 +152,10 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
     }
     __syncthreads();  // wrote: all threads list; reads: all
 #if SUMS
-    if (lse && threadIdx.x == 0) {
-        const bool regular = fabs(all.m) < infinity();
-        lse[index] = regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
-    }
+    if (lse && threadIdx.x == 0) lse[index] = logsumexp_of(all, scale);
 #endif
     for (int i = threadIdx.x; i < k; i += BLOCK_THREADS) {
-        if (kind > WINNERS) all = over_winners(s, k, scale);
+        if (kind > WINNERS) all = over_winners(s.list, k, scale);
         write_winner(Results{values, indices, (int)kind, (int)index_bytes}, index * k + i, x,
                      place_of(s.list[i]), key_at(s.list[i]), all, scale);
     }
