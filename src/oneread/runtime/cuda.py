@@ -37,7 +37,9 @@ __all__ = [
     "softmax",
 ]
 
-_HEADERS: Final = ("element.cuh", "ending.cuh", "ptx.cuh", "row.cuh", "running.cuh")
+_HEADERS: Final = (
+    "element.cuh", "ending.cuh", "order.cuh", "ptx.cuh", "row.cuh", "running.cuh", "shortlist.cuh",
+)  # fmt: skip
 VECTOR_BYTES: Final = 16
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096
