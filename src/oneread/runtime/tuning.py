@@ -53,13 +53,16 @@ _ROOM: Final = {
 }
 _MOST_ROOM: Final = _Room()
 #: What a kernel's own variables take at most.
-_OWN_SHARED_BYTES: Final = 8 << 10
+_OWN_SHARED_BYTES: Final = 2 << 10
 
 _FIRST_WITH_CLUSTERS: Final = 90
 #: More than any row of the table is limited to.
 _ANY_VECTORS: Final = 1 << 24
 _FIRST_WITH_COPIES: Final = 80
 _VECTOR_BYTES: Final = 16
+#: Long rows that are not aligned are cut into vectors from the beginning of a line of memory on.
+_LINE_BYTES: Final = 128
+_LONG_VECTORS: Final = 4096
 
 
 class Rows(NamedTuple):
@@ -77,11 +80,11 @@ class Rows(NamedTuple):
     aligned: bool = True
     k: int = 0
 
-    @property
-    def vectors(self) -> int:
-        """Accesses that a row takes at most."""
-        width = self.vector_bytes // ELEMENTS[self.dtype][1]
-        return -(-self.vocab // width) + (not self.aligned)
+    def vectors(self, line_bytes: int) -> int:
+        """Return how many accesses a row takes at most, the first at a multiple of a line."""
+        size = ELEMENTS[self.dtype][1]
+        before = 0 if self.aligned else line_bytes - size
+        return -(-(before + self.vocab * size) // self.vector_bytes)
 
 
 class Neighbours(NamedTuple):
@@ -144,13 +147,11 @@ def choices(
     number = int(target.removeprefix("sm_"))
     found: dict[str, list[Choice]] = {}
     for dtype, (_, size) in ELEMENTS.items():
-        width = _VECTOR_BYTES // size
         for row in _rows_of(op):
-            vectors = row.get("vectors", _ANY_VECTORS) - (not aligned)
-            what = Rows(
-                dtype, row.get("rows", 1 << 20), vectors * width, _VECTOR_BYTES, aligned,
-                row.get("k", 0),
-            )  # fmt: skip
+            before = 0 if aligned else _line_bytes(row, _VECTOR_BYTES)
+            vocab = (row.get("vectors", _ANY_VECTORS) * _VECTOR_BYTES - before) // size
+            k = row.get("k", 0)
+            what = Rows(dtype, row.get("rows", 1 << 20), vocab, _VECTOR_BYTES, aligned, k)
             if _holds(row, what, number, by_length=False):
                 found.setdefault(dtype, []).append(_choice(op, row, what, number, temperature))
     return found
@@ -213,6 +214,11 @@ def _blocks(wanted: int, block: int, target: int) -> int:
     return max(1, min(wanted, room.threads // block, room.blocks))
 
 
+def _line_bytes(row: dict[str, Any], vector_bytes: int) -> int:
+    """Return where the vectors of rows that are not aligned begin: at multiples of this."""
+    return _LINE_BYTES if row.get("vectors", _ANY_VECTORS) >= _LONG_VECTORS else vector_bytes
+
+
 def _dynamic_bytes(row: dict[str, Any], vector_bytes: int) -> int:
     """Return the shared memory that a block is launched with."""
     if "held" not in row:
@@ -224,7 +230,10 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
     room = _ROOM.get(target, _MOST_ROOM).shared_bytes - _OWN_SHARED_BYTES
     return bool(
         row.get("bytes", ELEMENTS[what.dtype][1]) == ELEMENTS[what.dtype][1]
-        and what.vectors <= row.get("vectors", what.vectors)
+        and (
+            "vectors" not in row
+            or what.vectors(_line_bytes(row, what.vector_bytes)) <= row["vectors"]
+        )
         and what.k <= row.get("k", what.k)
         and ("rows" not in row or (what.rows <= row["rows"] and not by_length))
         and (row.get("cluster", 1) == 1 or target >= _FIRST_WITH_CLUSTERS)
@@ -250,6 +259,8 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         "CLUSTER": cluster,
         "MIN_BLOCKS": _blocks(row["min_blocks"], block, target),
     }
+    if not what.aligned:
+        defines["LINE_BYTES"] = _line_bytes(row, what.vector_bytes)
     if op in ("softmax", "log_softmax"):
         defines["LOG"] = _OPS[op]
     for name in ("keep", "held", "at_once"):

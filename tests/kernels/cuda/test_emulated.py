@@ -46,44 +46,39 @@ WAYS = {
     "powers kept": Way(row("softmax_row", block_threads=64, row_threads=8, keep=1)),
     "block": Way(row("softmax_row", block_threads=64, keep=0)),
     "cluster": Way(row("softmax_row", block_threads=32, cluster=4, keep=0)),
-    "shared": Way(row("softmax_shared", block_threads=32, cluster=2, held=1, at_once=1)),
+    "shared": Way(
+        row("softmax_shared", block_threads=32, cluster=2, per_thread=4, held=1, at_once=1)
+    ),
     "two passes": Way(row("two_pass_softmax", block_threads=32, cluster=2, per_thread=1)),
     "strip": Way(row("softmax_strip", access=4, side=4, block_threads=64), beside=True),
     "strip of single rows": Way(row("softmax_strip", side=2, block_threads=64), beside=True),
     "across": Way(row("softmax_across", side=8, shares=4, ahead=2), beside=True),
     "sums of several rows": Way(row("logsumexp", block_threads=32, row_threads=8, per_thread=2)),
     "sums of a block": Way(row("logsumexp", block_threads=64, per_thread=1)),
-    "sums of a cluster": Way(row("logsumexp", block_threads=32, cluster=4, per_thread=1)),
+    "sums of a cluster": Way(row("logsumexp", block_threads=32, cluster=2, per_thread=1)),
 }
 
-#: Way, op, type, and whether with a temperature: each way with each type, each op with most.
+#: Way, op, type, and whether with a temperature.
 CASES = [
     ("several rows a block", "softmax", "float32", True),
-    ("several rows a block", "softmax", "float64", False),
-    ("several rows a block", "log_softmax", "float16", False),
-    ("several rows a block", "log_softmax", "bfloat16", False),
+    ("several rows a block", "log_softmax", "float64", False),
     ("powers kept", "softmax", "float16", True),
     ("powers kept", "softmax", "bfloat16", False),
     ("block", "softmax", "bfloat16", False),
     ("block", "log_softmax", "float32", True),
-    ("block", "log_softmax", "float64", False),
     ("cluster", "softmax", "float32", False),
-    ("cluster", "softmax", "float16", False),
     ("cluster", "log_softmax", "bfloat16", True),
     ("shared", "softmax", "float32", False),
     ("shared", "softmax", "bfloat16", True),
     ("shared", "log_softmax", "float16", False),
-    ("shared", "log_softmax", "float64", False),
     ("two passes", "softmax", "float16", False),
     ("two passes", "softmax", "float64", True),
     ("two passes", "log_softmax", "float32", False),
-    ("two passes", "log_softmax", "bfloat16", False),
     ("strip", "softmax", "bfloat16", True),
     ("strip", "log_softmax", "float16", False),
     ("strip of single rows", "softmax", "float32", False),
     ("strip of single rows", "softmax", "float64", False),
     ("strip of single rows", "log_softmax", "float32", True),
-    ("across", "softmax", "float64", False),
     ("across", "softmax", "bfloat16", False),
     ("across", "log_softmax", "float32", True),
     ("across", "logsumexp", "float16", False),
@@ -94,16 +89,19 @@ CASES = [
 ]
 
 
-def use(monkeypatch: pytest.MonkeyPatch, way: Way, size: int, vocab: int = VOCAB) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, way: Way, size: int) -> None:
     """Let the table hold nothing but one way, with as much a thread as the rows need."""
     given = dict(way.row)
-    if "per_thread" not in given and "block_threads" in given:
-        block = given["block_threads"]
+    if "block_threads" in given and "per_thread" not in given:
+        lanes = given.get("row_threads", given["block_threads"]) * given.get("cluster", 1)
         if way.beside:
-            given["per_thread"] = -(-vocab * given["side"] // block)
+            given["per_thread"] = -(-VOCAB * given["side"] // lanes)
         else:
-            lanes = given.get("row_threads", block) * given.get("cluster", 1)
-            given["per_thread"] = -(-(vocab * size // 16 + 2) // lanes)
+            # Rows begin up to a line after their vectors do; short ones up to a vector.
+            line = 16 if "row_threads" in given else 128
+            given["per_thread"] = -(-(VOCAB * size + line) // 16 // lanes) or 1
+            if line == 16:
+                given["vectors"] = given["per_thread"] * lanes
     table = {op: [given] for op in ("softmax", "logsumexp", "across")}
     monkeypatch.setattr(tuning, "table", lambda: table)
 
@@ -128,7 +126,7 @@ class Field:
 
 
 def launched(op: str, x: Any, temperature: Any, beside: bool) -> Any:
-    """Return what the kernel gives for the rows of x, whatever the order of its threads."""
+    """Return what the kernel gives for the rows of x, in any order of its threads."""
     rows, vocab = x.shape
     source = Field(rows, vocab, x.dtype.name, beside, np.nan)
     source.rows[...] = x
@@ -141,7 +139,7 @@ def launched(op: str, x: Any, temperature: Any, beside: bool) -> Any:
             else cuda.Temperature(float(temperature))
         )
     found = []
-    for Launch.order in (0, 1, 2):
+    for Launch.order in (0, 1, 2) if temperature is None else (2,):
         if op == "logsumexp":
             kind = "float64" if x.dtype.name == "float64" else "float32"
             memory = np.full(rows + 2, CANARY, kind)

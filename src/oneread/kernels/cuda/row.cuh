@@ -134,11 +134,17 @@ __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read r
         if (is_part(row, at + i * STEP)) v[i] = load_part(row, at + i * STEP);
 }
 
-// Results are not read again here: they leave the caches first. `whole` is what are_whole says.
+// Results are not read again here: they leave the caches FIRST, where that is not slower. `whole` is
+// what are_whole says.
+template <bool FIRST = true>
 __device__ __forceinline__ void store(const Row& row, Index at, int offset, bool whole,
                                       const Vector& v) {
+    Bits* to = (Bits*)(row.y + at + offset);
     if (whole || is_whole(row, at + offset)) {
-        __stcs((Bits*)(row.y + at + offset), *(const Bits*)&v);
+        if (FIRST)
+            __stcs(to, *(const Bits*)&v);
+        else
+            *to = *(const Bits*)&v;
     } else if (is_part(row, at + offset)) {
         uint4 bits = {0, 0, 0, 0};
         *(Bits*)&bits = *(const Bits*)&v;

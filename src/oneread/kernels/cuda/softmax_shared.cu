@@ -61,7 +61,7 @@ __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 softmax_shared(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
                long long y_stride, double temperature, const double* temperatures) {
     extern __shared__ Vector slots[];  // slot i * BLOCK_THREADS + thread: its i-th vector
-    __shared__ Running scratch[MERGE_FIRST ? WARPS + CLUSTER : WARPS * CLUSTER];
+    __shared__ Running scratch[WARPS * CLUSTER];
     const long long index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
     Row row = row_at(x + index * x_stride, y + index * y_stride, (Index)vocab);
@@ -116,10 +116,11 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
 #if HELD
 #pragma unroll
     for (int i = 0; i < HELD; ++i)
-        store(row, first, (SLOTS + i) * BLOCK_THREADS, whole, result_of(ending, held[i], scale));
+        store<false>(row, first, (SLOTS + i) * BLOCK_THREADS, whole,
+                     result_of(ending, held[i], scale));
 #endif
 #pragma unroll
     for (int i = 0; i < SLOTS; ++i)
-        store(row, first, i * BLOCK_THREADS, whole,
-              result_of(ending, own_slots[i * BLOCK_THREADS], scale));
+        store<false>(row, first, i * BLOCK_THREADS, whole,
+                     result_of(ending, own_slots[i * BLOCK_THREADS], scale));
 }
