@@ -5,13 +5,16 @@ Knows nothing of the maths of an op. Imported when the first such tensor is seen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import torch
+from torch.autograd import forward_ad
 
 from oneread.backends import torch_
 from oneread.backends.torch_ import DTYPES, NAMES, check_gradient
+from oneread.runtime.cpu import native
 from oneread.runtime.cuda import Memory
 from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, ShapeError
 
@@ -24,45 +27,25 @@ _current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
 _HERE: Final = nullcontext()
 
 
+def calls(
+    prepare: Callable[[bool, str, int, int, int], native.CudaLaunch],
+) -> Callable[[bool, Any, Any], Any]:
+    """Return what makes plain calls of softmax and log_softmax with as little Python as possible.
+
+    torch.compile cannot look into it: ask `torch_.is_compiling` before.
+    """
+    made = native.CudaCalls(
+        torch.Tensor, FLOATS, torch_.WATCHERS, forward_ad, raw_stream, torch.empty_like, prepare
+    )
+    return made.__call__  # bound here: a call through the type looks it up each time
+
+
 def memory(x: torch.Tensor) -> Memory:
     """Return the memory of a tensor, and the stream that is current on its GPU."""
     device = x.device.index
     return Memory(
         x.data_ptr(), NAMES[x.dtype], tuple(x.shape), x.stride(), device, raw_stream(device)
     )
-
-
-def plain_pair(x: Any, out: Any) -> torch.Tensor | None:
-    """Return where the result of a CUDA tensor goes, if nothing is out of the ordinary.
-
-    That is memory on the current GPU, with no gradient to it, and a result that lies as its input
-    does. A long test on purpose: this is the cost of every small call.
-    """
-    if (
-        x.get_device() != _current_device()
-        or x.requires_grad
-        or x.dtype not in FLOATS
-        or torch_.is_compiling()
-        or torch_.is_watched()
-        or x.layout is not torch.strided
-        or x.is_neg()
-        or x.is_nested
-    ):
-        return None
-    if out is None:
-        return torch.empty_like(x)
-    if out is not x and (
-        type(out) is not torch.Tensor
-        or out.dtype is not x.dtype
-        or out.shape != x.shape
-        or out.stride() != x.stride()
-        or out.device != x.device
-        or out.requires_grad
-        or not out.is_contiguous()
-        or -x.nbytes < out.data_ptr() - x.data_ptr() < x.nbytes
-    ):
-        return None
-    return out if out.untyped_storage().nbytes() else None
 
 
 def check(x: torch.Tensor, role: str) -> None:

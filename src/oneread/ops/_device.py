@@ -6,6 +6,7 @@ Knows nothing of pointers or launches. What the kernels cannot do yet is refused
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, Final
 
 from oneread.backends import torch_
@@ -30,25 +31,16 @@ _OPS: Final = ("softmax", "log_softmax", "logsumexp")
 _LATER: Final = ("where", "lengths", "workspace", "threads", "kernel")
 
 
-def again(op: str, x: Any, out: Any) -> Any | None:
-    """Do the common case with as little Python as possible; None leaves it to `run`.
+@cache
+def torch_calls() -> Any:
+    """Return what makes plain calls of softmax and log_softmax of PyTorch's tensors."""
+    return gpu.calls(_plain)
 
-    That is softmax or log_softmax along the last axis, without options.
-    """
-    y = gpu.plain_pair(x, out)
-    if y is None:
-        return None
-    strides, x_at, y_at, device = x.stride(), x.data_ptr(), y.data_ptr(), x.get_device()
-    if x_at % cuda.VECTOR_BYTES or y_at % cuda.VECTOR_BYTES or not x.numel() or not strides:
-        return None
-    launch = cuda.prepared(
-        op, gpu.FLOATS[x.dtype], x.shape, strides, y.stride(), len(strides) - 1, 0, 0, 0, device,
-        False,
-    )  # fmt: skip
-    launch(gpu.raw_stream(device), x_at, y_at)
-    if out is not None:
-        torch_.written(out)
-    return y
+
+def _plain(log: bool, dtype: str, rows: int, vocab: int, device: int) -> cuda.Launch:
+    op = "log_softmax" if log else "softmax"
+    shape, strides = (rows, vocab), (vocab, 1)
+    return cuda.prepared(op, dtype, shape, strides, strides, 1, 0, 0, 0, device, False)
 
 
 def run(

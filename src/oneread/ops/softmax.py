@@ -237,7 +237,12 @@ def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
     if torch_ is None:
         return None
     if type(x) is torch_.TENSOR and x.is_cuda:
-        return _gpu().again("log_softmax" if log else "softmax", x, out)
+        if torch_.is_compiling():
+            return None
+        y = _cuda_calls()(log, x, out)
+        if out is not None and y is not None:
+            torch_.written(out)
+        return y
     pair = torch_.plain_pair(x, out)
     if pair is None:
         return None
@@ -250,10 +255,10 @@ def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
 
 
 @cache
-def _gpu() -> Any:
+def _cuda_calls() -> Any:
     from oneread.ops import _device
 
-    return _device
+    return _device.torch_calls()
 
 
 def plan(call: Call, dtype: Any) -> Plan:

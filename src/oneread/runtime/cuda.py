@@ -7,6 +7,7 @@ call of a geometry nothing is allocated.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -37,7 +38,9 @@ _MOST_BLOCKS: Final = 2**31 - 1
 _SIDE, _SHARES, _AHEAD = 32, 8, 4
 _OPS: Final = {"softmax": 0, "log_softmax": 1, "logsumexp": 2}
 
-_last = threading.local()
+#: What ran, numbered in the order of these.
+_records: dict[KernelRecord, int] = {}
+_records_lock: Final = threading.Lock()
 
 
 class Memory(NamedTuple):
@@ -91,7 +94,13 @@ _NO_TEMPERATURE: Final = Temperature()
 
 def last_kernel() -> KernelRecord | None:
     """Return which kernel this thread last launched on a GPU."""
-    return getattr(_last, "record", None)
+    number = native.last_launch()
+    return None if number < 0 else list(_records)[number]
+
+
+def _number_of(record: KernelRecord) -> int:
+    with _records_lock:
+        return _records.setdefault(record, len(_records))
 
 
 def _run(op: str, x: Memory, y: Memory, axis: int, manner: Manner) -> None:
@@ -104,31 +113,25 @@ def _run(op: str, x: Memory, y: Memory, axis: int, manner: Manner) -> None:
     launch(x.stream, x.address, y.address, given.value, given.address)
 
 
-class Launch:
+class Launch(native.CudaLaunch):
     """One kernel with all that a geometry fixes; called, it goes to a stream.
 
-    The GPU must be the current one of the calling thread.
+    Whichever GPU is the current one of the calling thread stays so.
     """
-
-    __slots__ = ("_function", "_record", "_start", "_what")
 
     def __init__(
         self, function: driver.Function, grid: int, block: int, dynamic_bytes: int,
-        numbers: list[int], record: KernelRecord, what: str,
+        numbers: list[int], record: KernelRecord, what: str, strides: Sequence[int] = (),
     ) -> None:  # fmt: skip
-        self._start = native.CudaLaunch(
-            driver.address(), function.handle, grid, block, dynamic_bytes, numbers
-        )
-        self._function, self._record, self._what = function, record, what
+        super().__init__(
+            driver.addresses(), function.device.context, function.handle, grid, block,
+            dynamic_bytes, numbers, strides, _number_of(record),
+        )  # fmt: skip
+        self._function, self._what = function, what
 
-    def __call__(
-        self, stream: int, x: int, y: int, temperature: float = 1.0, temperatures: int = 0
-    ) -> None:
-        """Put it into a stream, for memory at these addresses."""
-        status = self._start(stream, x, y, temperature, temperatures)
-        if status:
-            driver.check_launch(status, self._function, self._what)
-        _last.record = self._record
+    def failed(self, status: int) -> None:
+        """Raise for an error code of the driver."""
+        driver.check_launch(status, self._function, self._what)
 
 
 @lru_cache(maxsize=_MOST_GEOMETRIES)
