@@ -13,7 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, driver
 from oneread.runtime.cpu import native
-from oneread.runtime.tuning import ELEMENTS, FOLDER, Rows, choices, choose
+from oneread.runtime.tuning import (
+    ELEMENTS,
+    FOLDER,
+    Neighbours,
+    Rows,
+    choices,
+    choices_across,
+    choose,
+    choose_across,
+)
 from oneread.spec import KernelRecord, ShapeError
 
 __all__ = [
@@ -29,14 +38,12 @@ __all__ = [
     "softmax",
 ]
 
-_HEADERS: Final = ("element.cuh", "ptx.cuh", "row.cuh", "running.cuh")
+_HEADERS: Final = ("element.cuh", "ending.cuh", "ptx.cuh", "row.cuh", "running.cuh")
 VECTOR_BYTES: Final = 16
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096
 _MOST_BLOCKS: Final = 2**31 - 1
-#: Rows side by side: rows of a block, threads that share one, columns loaded at a time.
-_SIDE, _SHARES, _AHEAD = 32, 8, 4
-_OPS: Final = {"softmax": 0, "log_softmax": 1, "logsumexp": 2}
+_OPS: Final = ("softmax", "log_softmax", "logsumexp")
 
 #: What ran, numbered in the order of these.
 _records: dict[KernelRecord, int] = {}
@@ -144,7 +151,7 @@ def prepared(
     lines = _lines(shape, x, y if op != "logsumexp" else None, axis)
     if lines.inner == 1 and lines.x[2] == 1 and (op == "logsumexp" or lines.y[2] == 1):
         return _along(op, dtype, lines, tempered, x_offset, y_offset, by_length, where)
-    return _across(op, dtype, lines, tempered, where)
+    return _across(op, dtype, lines, tempered, x_offset, y_offset, where)
 
 
 def _along(
@@ -158,7 +165,7 @@ def _along(
     several = lines.outer > 1
     if op == "logsumexp" or not several:
         y_step = x_step
-    width = _common_width(apart, x_step - y_step if several else 0, size)
+    width = _common_width(size, apart, x_step - y_step if several else 0)
     aligned = not (x_offset % width or (several and x_step % width) or lines.vocab * size % width)
     what = Rows(dtype, lines.outer, lines.vocab, width, aligned)
     choice = choose(op, what, where.target, temperature=tempered, by_length=by_length)
@@ -175,22 +182,23 @@ def _along(
     )
 
 
-def _across(op: str, dtype: str, lines: _Lines, tempered: int, where: driver.Device) -> Launch:
+def _across(
+    op: str, dtype: str, lines: _Lines, tempered: int, x_offset: int, y_offset: int,
+    where: driver.Device,
+) -> Launch:  # fmt: skip
     """Rows whose neighbours lie side by side, or that are strewn over memory."""
-    defines = across_defines(*ELEMENTS[dtype], tempered) | {"OP": _OPS[op]}
-    grid = _checked_grid(lines.outer * -(-lines.inner // _SIDE), op, lines)
-    function = _loaded(where.index, "softmax_across", tuple(defines.items()), 0, 1)
+    size = ELEMENTS[dtype][1]
+    width = size
+    if op != "logsumexp" and lines.x[1] == lines.y[1] == 1:
+        steps = (lines.inner, lines.x[0], lines.x[2], lines.y[0], lines.y[2])
+        width = _common_width(size, x_offset, y_offset, *[step * size for step in steps])
+    what = Neighbours(dtype, lines.inner, lines.vocab, width)
+    choice = choose_across(op, what, where.target, temperature=tempered)
+    grid = _checked_grid(lines.outer * -(-lines.inner // choice.rows_a_block), op, lines)
+    function = _loaded(where.index, choice.kernel, choice.defines, 0, 1)
     numbers = [lines.outer, lines.inner, lines.vocab, *lines.x, *lines.y]
-    record = _record(op, "softmax_across", dtype, "strided", 1, where)
-    return Launch(function, grid, _SIDE * _SHARES, 0, numbers, record, f"{op} of {lines}")
-
-
-def across_defines(element: int, size: int, tempered: int) -> dict[str, int]:
-    """Return what ``softmax_across`` is compiled with, but for the op."""
-    return {
-        "ELEMENT": element, "VECTOR_BYTES": size, "TEMPERATURE": tempered,
-        "SIDE": _SIDE, "SHARES": _SHARES, "AHEAD": _AHEAD,
-    }  # fmt: skip
+    record = _record(op, choice.kernel, dtype, "strided", 1, where)
+    return Launch(function, grid, choice.block, 0, numbers, record, f"{op} of {lines}")
 
 
 def _lines(
@@ -227,10 +235,10 @@ def _lines(
     )
 
 
-def _common_width(apart: int, steps_apart: int, size: int) -> int:
-    """Return the widest access for which the rows of two arrays lie alike."""
+def _common_width(size: int, *distances: int) -> int:
+    """Return the widest access that all distances in bytes are multiples of."""
     width = VECTOR_BYTES
-    while width > size and (apart % width or steps_apart % width):
+    while width > size and any(distance % width for distance in distances):
         width //= 2
     return width
 
@@ -271,14 +279,12 @@ def ahead(target: str, quick: bool = False) -> list[tuple[cubins.Source, dict[st
     """
     dtypes = ("float32", "bfloat16") if quick else tuple(ELEMENTS)
     found: dict[tuple[Any, ...], tuple[cubins.Source, dict[str, int]]] = {}
-    for op, number in _OPS.items():
-        for aligned in (True,) if quick else (True, False):
-            chosen = choices(op, target, aligned=aligned)
-            for one in (one for dtype in dtypes for one in chosen[dtype]):
-                found[one.kernel, one.defines] = source(one.kernel), dict(one.defines)
-        for dtype in dtypes:
-            defines = across_defines(*ELEMENTS[dtype], 0) | {"OP": number}
-            found[op, dtype] = source("softmax_across"), defines
+    for op in _OPS:
+        tables = [choices(op, target), choices_across(op, target)]
+        if not quick:
+            tables.append(choices(op, target, aligned=False))
+        for one in (one for table in tables for dtype in dtypes for one in table[dtype]):
+            found[one.kernel, one.defines] = source(one.kernel), dict(one.defines)
     return list(found.values())
 
 

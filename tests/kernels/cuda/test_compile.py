@@ -60,12 +60,23 @@ def test_narrow_accesses_compile_too(op: str, vector_bytes: int) -> None:
             assert code_of(tuning.choose(op, what, "sm_80"), "sm_80").log == ""
 
 
-@pytest.mark.parametrize("op", [0, 1, 2])
-def test_rows_side_by_side_compile(op: int) -> None:
-    source = cuda.source("softmax_across")
-    for number, size in tuning.ELEMENTS.values():
-        defines = cuda.across_defines(number, size, 0) | {"OP": op}
-        cubin = nvrtc.compile_cubin(
-            source.text, "sm_75", name=source.name, defines=defines, headers=source.headers
-        )
-        assert cubin.log == ""
+@pytest.mark.parametrize("op", OPS)
+def test_rows_side_by_side_compile(op: str) -> None:
+    for choices in tuning.choices_across(op, "sm_75").values():
+        for choice in choices:
+            assert code_of(choice, "sm_75").log == "", choice
+
+
+def test_strips_read_neighbours_at_once_and_spill_nothing(tmp_path: Path) -> None:
+    found = tuning.choices_across("softmax", "sm_90")
+    strips = [
+        choice
+        for dtype in ("float32", "bfloat16", "float64")
+        for choice in found[dtype]
+        if choice.kernel == "softmax_strip"
+    ]
+    assert strips
+    for i, choice in enumerate(strips):
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice, "sm_90").code)
+        assert_sass(path).no_spills().vector_load(dict(choice.defines)["VECTOR_BYTES"])

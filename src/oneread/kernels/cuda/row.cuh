@@ -1,50 +1,63 @@
 // A row in memory as vectors, the first and the last of which it may share with its neighbours.
 //
-// ALIGNED  1 when every row begins at a vector's boundary and ends at one, else 0
-// Index    numbers the columns of a row
+// ALIGNED     1 when every row begins at a vector's boundary and ends at one, else 0
+// LINE_BYTES  where vector 0 begins: at a multiple of this, VECTOR_BYTES if left out
+// Index       numbers the columns of a row
 #pragma once
 #include "element.cuh"
 
-#if VECTOR_BYTES == 16
-typedef uint4 Bits;
-#elif VECTOR_BYTES == 8
-typedef uint2 Bits;
-#elif VECTOR_BYTES == 4
-typedef unsigned Bits;
-#else
-typedef unsigned short Bits;
+#ifndef LINE_BYTES
+#define LINE_BYTES VECTOR_BYTES
 #endif
 
-// Vectors of a row: column 0 is element `head` of vector 0.
+// Vectors of a row: column 0 is element `head` of those from vector 0 on.
 struct Row {
     const Vector* x;
     Vector* y;
     int head;
     Index vocab;
-    Index end;  // first vector that is not read or written here
+    Index whole;      // the first vector whose elements are all of this row,
+    Index whole_end;  // the first one after those that is not or is not this block's,
+    Index end;        // and the first after all of this block's
 };
 
 // Rows of x and y lie alike: their addresses differ by a multiple of VECTOR_BYTES.
 __device__ __forceinline__ Row row_at(const Element* x, Element* y, Index vocab) {
     Row row;
-    row.head = ALIGNED ? 0 : (int)((unsigned long long)x % VECTOR_BYTES / sizeof(Element));
+    row.head = ALIGNED ? 0 : (int)((unsigned long long)x % LINE_BYTES / sizeof(Element));
     row.x = (const Vector*)(x - row.head);
     row.y = (Vector*)(y - row.head);
     row.vocab = vocab;
     row.end = (row.head + vocab + WIDTH - 1) / WIDTH;
+    row.whole = ALIGNED ? 0 : (row.head + WIDTH - 1) / WIDTH;
+    row.whole_end = ALIGNED ? row.end : (row.head + vocab) / WIDTH;
     return row;
+}
+
+// Leave a row the vectors of the rank-th of `blocks` that share it; where those begin.
+template <int BLOCKS>
+__device__ __forceinline__ Index keep_share(Row& row, Index rank) {
+    constexpr Index UNIT = BLOCKS * LINE_BYTES / VECTOR_BYTES;
+    const Index share = (row.end + UNIT - 1) / UNIT * (LINE_BYTES / VECTOR_BYTES);
+    row.end = min(row.end, (rank + 1) * share);
+    row.whole_end = min(row.whole_end, row.end);
+    return rank * share;
 }
 
 // Whether all of vector i belongs to this row.
 __device__ __forceinline__ bool is_whole(const Row& row, Index i) {
-    if (ALIGNED) return i < row.end;
-    return i < row.end && (i > 0 || row.head == 0) && (i + 1) * WIDTH <= row.head + row.vocab;
+    return (ALIGNED || i >= row.whole) && i < row.whole_end;
 }
 
 // Whether that holds for N vectors from `at`, STEP apart, as nearly always.
 template <int N, int STEP>
 __device__ __forceinline__ bool are_whole(const Row& row, Index at) {
-    return (ALIGNED || at > 0 || row.head == 0) && is_whole(row, at + (N - 1) * STEP);
+    return (ALIGNED || at >= row.whole) && at + (N - 1) * STEP < row.whole_end;
+}
+
+// Whether vector i, which is not whole, has columns of this row.
+__device__ __forceinline__ bool is_part(const Row& row, Index i) {
+    return !ALIGNED && i < row.end && i >= row.head / WIDTH;
 }
 
 __device__ __forceinline__ bool has(const Row& row, Index i, int e) {
@@ -71,42 +84,50 @@ __device__ __noinline__ void store_part(const Row row, Index i, uint4 bits) {
         if (has(row, i, e)) ((Element*)(row.y + i))[e] = element(v, e);
 }
 
+// How a vector is read: once and no more, or with word for the second-level cache.
+struct Once {
+    __device__ __forceinline__ void operator()(Vector& v, const Vector* p) const {
+        load_once(*(Bits*)&v, p);
+    }
+};
+
+struct Hinted {
+    unsigned long long policy;
+    __device__ __forceinline__ void operator()(Vector& v, const Vector* p) const {
+#if VECTOR_BYTES == 16
+        load_hinted(*(Bits*)&v, p, policy);
+#else
+        load_once(*(Bits*)&v, p);
+#endif
+    }
+};
+
 // Vector i; -inf where the row has no column.
 __device__ __forceinline__ Vector load_edge(const Row& row, Index i) {
     Vector v = of_lowest();
-    if (is_whole(row, i)) {
-        load_once(*(Bits*)&v, row.x + i);
-    } else if (!ALIGNED && i < row.end) {
+    if (is_part(row, i)) {
         const uint4 bits = load_part(row, i);
         v = *(const Vector*)&bits;
     }
     return v;
 }
 
-// N vectors from `at`, STEP apart.
-template <int N, int STEP>
-__device__ __forceinline__ void load(const Row& row, Index at, Vector* v) {
+// N vectors from `at`, STEP apart; -inf where the row has no column.
+template <int N, int STEP, typename Read = Once>
+__device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read read = Read()) {
     if (are_whole<N, STEP>(row, at)) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) load_once(*(Bits*)&v[i], row.x + at + i * STEP);
+        for (int i = 0; i < N; ++i) read(v[i], row.x + at + i * STEP);
     } else {
 #pragma unroll
-        for (int i = 0; i < N; ++i) v[i] = load_edge(row, at + i * STEP);
+        for (int i = 0; i < N; ++i) {
+            const Index place = at + i * STEP;
+            if (is_whole(row, place))
+                read(v[i], row.x + place);
+            else
+                v[i] = load_edge(row, place);
+        }
     }
-}
-
-// The same, telling the second-level cache what to do with the lines.
-template <int N, int STEP>
-__device__ __forceinline__ void load(const Row& row, Index at, Vector* v,
-                                     unsigned long long policy) {
-#if VECTOR_BYTES == 16
-    if (are_whole<N, STEP>(row, at)) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) load_hinted(*(Bits*)&v[i], row.x + at + i * STEP, policy);
-        return;
-    }
-#endif
-    load<N, STEP>(row, at, v);
 }
 
 // Results are not read again here: they leave the caches first. `whole` is what are_whole says.
@@ -114,7 +135,7 @@ __device__ __forceinline__ void store(const Row& row, Index at, int offset, bool
                                       const Vector& v) {
     if (whole || is_whole(row, at + offset)) {
         __stcs((Bits*)(row.y + at + offset), *(const Bits*)&v);
-    } else if (!ALIGNED && at + offset < row.end) {
+    } else if (is_part(row, at + offset)) {
         uint4 bits = {0, 0, 0, 0};
         *(Bits*)&bits = *(const Bits*)&v;
         store_part(row, at + offset, bits);

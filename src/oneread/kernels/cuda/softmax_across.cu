@@ -14,7 +14,8 @@
 // AHEAD   columns that a thread loads at a time
 typedef long long Index;
 
-#include "running.cuh"
+#define LOG (OP == 1)
+#include "ending.cuh"
 
 static_assert(VECTOR_BYTES == sizeof(Element), "neighbours of a column belong to other rows");
 
@@ -50,15 +51,14 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
     for (int s = 1; s < SHARES; ++s) all = merge(all, scratch[s][lane], scale);
     if (!inside) return;
 
-    const bool regular = fabs(all.m) < infinity();
-    const Real log_d = log_one_plus(all.r);
 #if OP == 2
+    const bool regular = fabs(all.m) < infinity();
     if (share == 0)
         ((Real*)result)[o * inner + i] =
-            regular ? over_temperature(all.m, scale) + log_d : all.m;
+            regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
 #else
     Element* y_row = (Element*)result + o * y_outer + i * y_inner;
-    const Real factor = regular ? 1 / (1 + all.r) : not_a_number();
+    const Ending ending = ending_of(all);
     // From the end: what was read last is the likeliest to be in a cache.
     const Index turns = (vocab - share + SHARES * AHEAD - 1) / (SHARES * AHEAD);
     for (Index turn = turns - 1; turn >= 0; --turn) {
@@ -70,9 +70,8 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) {
             if (j + a * SHARES >= vocab) continue;
-            const Real gap = over_temperature(to_real(e[a]) - all.m, scale);
-            const Real y = OP == 1 ? gap - log_d : exp_below(gap) * factor;
-            y_row[(j + a * SHARES) * y_step] = to_element(regular ? y : not_a_number());
+            const Real y = unscaled(ending, to_real(e[a]), scale) * ending.factor;
+            y_row[(j + a * SHARES) * y_step] = to_element(y);
         }
     }
 #endif

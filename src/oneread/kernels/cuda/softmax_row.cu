@@ -13,8 +13,8 @@
 // KEEP           1 keeps the exponentials, 0 computes them again for the result
 typedef int Index;
 
+#include "ending.cuh"
 #include "row.cuh"
-#include "running.cuh"
 
 constexpr int ROWS = BLOCK_THREADS / ROW_THREADS;  // rows of a block
 constexpr int WARPS = BLOCK_THREADS / 32;
@@ -52,9 +52,7 @@ softmax_row(const Element* x, Element* y, long long rows, long long vocab, long 
                      inside ? (Index)vocab : 0);
     Index first = threadIdx.x % ROW_THREADS;
 #if CLUSTER > 1
-    const Index share = (row.end + CLUSTER - 1) / CLUSTER;
-    first += (Index)cluster_rank() * share;
-    row.end = min(row.end, ((Index)cluster_rank() + 1) * share);
+    first += keep_share<CLUSTER>(row, cluster_rank());
 #endif
 
     Vector v[VECTORS];
@@ -95,35 +93,17 @@ softmax_row(const Element* x, Element* y, long long rows, long long vocab, long 
     cluster_wait();  // every block has started
 #endif
     const Running all = merge_row(own, scale);
-    const bool regular = fabs(all.m) < infinity();
-#if LOG
-    const Real log_d = regular ? log_one_plus(all.r) : not_a_number();
-#elif KEEP
-    const Real part = exp_below(over_temperature(own.m - all.m, scale)) * drift(origin);
-    const Real factor = regular ? part / (1 + all.r) : not_a_number();
-#else
-    const Origin top = origin_at(all.m);
-    const Real factor = regular ? drift(top) / (1 + all.r) : not_a_number();
-#endif
-
     const bool whole = are_whole<VECTORS, ROW_THREADS>(row, first);
+#if KEEP && !LOG
+    const Real part = exp_below(over_temperature(own.m - all.m, scale)) * drift(origin);
+    const Real factor = fabs(all.m) < infinity() ? part / (1 + all.r) : not_a_number();
 #pragma unroll
-    for (int i = 0; i < VECTORS; ++i) {
-        Real out[WIDTH];
+    for (int i = 0; i < VECTORS; ++i)
+        store(row, first, i * ROW_THREADS, whole, scaled(kept + i * WIDTH, factor));
+#else
+    const Ending ending = ending_of(all);
 #pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-#if LOG
-            out[e] = over_temperature(number(v[i], e) - all.m, scale) - log_d;
-#elif KEEP
-            out[e] = kept[i * WIDTH + e];
-#else
-            out[e] = power(top, number(v[i], e), scale);
+    for (int i = 0; i < VECTORS; ++i)
+        store(row, first, i * ROW_THREADS, whole, result_of(ending, v[i], scale));
 #endif
-        }
-#if LOG
-        store(row, first, i * ROW_THREADS, whole, scaled(out, (Real)1));
-#else
-        store(row, first, i * ROW_THREADS, whole, scaled(out, factor));
-#endif
-    }
 }
