@@ -69,13 +69,15 @@ class Rows(NamedTuple):
 class Neighbours(NamedTuple):
     """What a kernel is to run over along another axis than the last.
 
-    `inner` rows lie side by side, `vector_bytes` of them can be read at once.
+    `inner` rows lie side by side, `vector_bytes` of them can be read at once. `masked` says that a
+    mask or lengths leave columns out.
     """
 
     dtype: str
     inner: int
     vocab: int
     vector_bytes: int
+    masked: bool = False
 
 
 class Choice(NamedTuple):
@@ -163,7 +165,7 @@ def _spans(row: dict[str, Any], op: str, what: Neighbours) -> bool:
         and size <= access <= what.vector_bytes
         and what.vocab <= row.get("columns", what.vocab)
         and what.inner >= row.get("inner", 1)
-        and (op != "logsumexp" or row["kernel"] == "softmax_across")
+        and (row["kernel"] == "softmax_across" or not (op == "logsumexp" or what.masked))
     )
 
 
