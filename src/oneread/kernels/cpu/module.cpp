@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bandwidth.hpp"
-#include "cuda_calls.hpp"
+#include "cuda_module.hpp"
 #include "driver.hpp"
 #include "pool.hpp"
 #include "state.hpp"
@@ -338,18 +338,6 @@ double py_bandwidth(const std::string& traffic, size_t bytes, int threads) {
   throw nb::value_error("traffic: read, copy or streaming_copy");
 }
 
-void make_launch(CudaLaunch* self, const std::vector<uintptr_t>& driver, uintptr_t context,
-                 uintptr_t function, unsigned grid, unsigned block, unsigned shared,
-                 std::vector<int64_t> numbers, const std::vector<int64_t>& strides, int record) {
-  if (driver.size() != 4) throw nb::value_error("four functions of the driver are needed");
-  if (numbers.size() > CudaLaunch::MOST_NUMBERS || strides.size() > CudaBeside::STRIDES)
-    throw nb::value_error("a kernel takes more numbers than this holds");
-  const CudaDriver functions = {(CudaDriver::Launch)driver[0], (CudaDriver::Context)driver[1],
-                                (CudaDriver::Push)driver[2], (CudaDriver::Context)driver[3]};
-  new (self) CudaLaunch(functions, context, function, grid, block, shared, std::move(numbers),
-                        strides, record);
-}
-
 nb::tuple names(const std::vector<std::string>& list) { return nb::tuple(nb::cast(list)); }
 
 }  // namespace
@@ -367,25 +355,7 @@ NB_MODULE(_native, m) {
         nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
   m.def("count", py_count);
   m.def("last_kernel", py_last_kernel);
-  m.def("last_launch", [] { return last_launch; });
-  nb::class_<CudaLaunch>(m, "CudaLaunch")
-      .def("__init__", make_launch, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-           nb::arg(), nb::arg(), nb::arg(), nb::arg())
-      .def(
-          "__call__",
-          [](nb::handle_t<CudaLaunch> self, uintptr_t stream, uintptr_t x, uintptr_t y,
-             double temperature, uintptr_t temperatures, uintptr_t where, uintptr_t lengths) {
-            launch_kernel(self, stream, x, y, temperature, temperatures, where, lengths);
-          },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg() = 1.0, nb::arg() = 0, nb::arg() = 0,
-          nb::arg() = 0);
-  PyType_Slot slots[] = {{Py_tp_traverse, (void*)CudaCalls::traverse},
-                         {Py_tp_clear, (void*)CudaCalls::clear},
-                         {0, nullptr}};
-  nb::class_<CudaCalls>(m, "CudaCalls", nb::type_slots(slots))
-      .def(nb::init<nb::object, nb::dict, nb::list, nb::object, nb::object, nb::object,
-                    nb::object>())
-      .def("__call__", &CudaCalls::operator(), nb::arg(), nb::arg(), nb::arg().none());
+  bind_cuda(m);
   m.def("compiled_isas", [] { return names(compiled_isas()); });
   m.def("supported_isas", [] { return names(supported_isas()); });
   m.def("isa", current_isa);
