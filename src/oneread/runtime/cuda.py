@@ -174,16 +174,15 @@ def prepared(
     if where is not None and mask_lies_alike(lines, places, rows):
         beside["WHERE"] = 2
     choice = choose(op, rows, gpu.target, temperature=tempered, by_length=by_length)
-    return _along(op, rows, lines, choice, beside, gpu)
+    return _along(op, rows, lines, choice.beside(beside), gpu)
 
 
-def _along(
-    op: str, rows: Rows, lines: Lines, choice: Choice, beside: dict[str, int], gpu: driver.Device
-) -> Launch:
+def _along(op: str, rows: Rows, lines: Lines, choice: Choice, gpu: driver.Device) -> Launch:
     """Rows whose columns lie side by side."""
     grid = _checked_grid(choice.grid(rows.rows), op, lines)
-    defines = (*choice.defines, *beside.items())
-    function = _loaded(gpu.index, choice.kernel, defines, choice.dynamic_bytes, choice.cluster)
+    function = _loaded(
+        gpu.index, choice.kernel, choice.defines, choice.dynamic_bytes, choice.cluster
+    )
     numbers = [rows.rows, rows.vocab, lines.x[1]]
     if op != "logsumexp":
         numbers.append(lines.y[1])
@@ -206,9 +205,9 @@ def _across(
         steps = (lines.inner, lines.x[0], lines.x[2], lines.y[0], lines.y[2])
         width = common_width(size, places.x, places.y, *[step * size for step in steps])
     what = Neighbours(dtype, lines.inner, lines.vocab, width, bool(beside))
-    choice = choose_across(op, what, gpu.target, temperature=tempered)
+    choice = choose_across(op, what, gpu.target, temperature=tempered).beside(beside)
     grid = _checked_grid(lines.outer * -(-lines.inner // choice.rows_a_block), op, lines)
-    function = _loaded(gpu.index, choice.kernel, (*choice.defines, *beside.items()), 0, 1)
+    function = _loaded(gpu.index, choice.kernel, choice.defines, 0, 1)
     numbers = [lines.outer, lines.inner, lines.vocab, *lines.x, *lines.y]
     record = _record(op, choice.kernel, dtype, "strided", 1, gpu)
     return Launch(

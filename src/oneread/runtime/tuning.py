@@ -95,6 +95,13 @@ class Choice(NamedTuple):
         """Return the number of blocks for so many rows."""
         return -(-rows // self.rows_a_block) * self.cluster
 
+    def beside(self, more: dict[str, int]) -> Choice:
+        """Return it with a mask, lengths or a second loop, which take a few registers more."""
+        defines = dict(self.defines) | more
+        if more and "MIN_BLOCKS" in defines:
+            defines["MIN_BLOCKS"] = max(1, defines["MIN_BLOCKS"] * 3 // 4)
+        return self._replace(defines=tuple(defines.items()))
+
 
 def _rows_of(op: str) -> list[dict[str, Any]]:
     return table()["logsumexp" if op == "logsumexp" else "softmax"]
