@@ -49,10 +49,14 @@ class _Rows(NamedTuple):
     lengths: int
     by_length: bool
 
-    def manner(self, where: Any) -> cuda.Manner:
-        """Return it as the kernels take it, with the mask as it was copied."""
-        mask = None if where is None else self.gpu.memory(where)
-        return cuda.Manner(self.temperature, self.by_length, mask, self.lengths)
+    def manner(self, where: cuda.Memory | None) -> cuda.Manner:
+        """Return it as the kernels take it, with the mask where it lies now."""
+        return cuda.Manner(self.temperature, self.by_length, where, self.lengths)
+
+    def fit(self, x: cuda.Memory, y: cuda.Memory | None, where: cuda.Memory | None) -> bool:
+        """Whether the kernels can walk the rows as they lie; without `y` for one number a row."""
+        others = [one and one.strides for one in (y, where)]
+        return cuda.fit(x.shape, self.axis, x.strides, *others)
 
 
 @cache
@@ -144,7 +148,8 @@ def _rows(
     shape = tuple(x.shape)
     others = tuple([n for i, n in enumerate(shape) if i not in axes])
     reads: list[tuple[str, Any]] = []
-    where, lengths = None, 0
+    where: Any = None
+    lengths = 0
     if options.where is not None:
         where = _mask(gpu, options.where, x)
         reads.append(("where", where))
@@ -171,16 +176,17 @@ def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
     x = gpu.cast(rows.x, rows.computed)
     direct = out is not None and rows.computed == name
     y = out if direct else gpu.empty_like(x, rows.computed)
-    where, memory = rows.where, gpu.memory(y)
-    if not _fit(rows, x, memory.strides, where):
-        where = None if where is None else gpu.dense_like(where, x)
-    if not _fit(rows, x, memory.strides, where):
+    of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, rows.where)
+    if where is not None and not rows.fit(of_x, of_y, where):
+        held = gpu.dense_like(rows.where, x)
+        where = gpu.memory(held)
+    if not rows.fit(of_x, of_y, where):
         direct, x = False, gpu.contiguous(x)
-        where = None if where is None else gpu.contiguous(where)
         y = gpu.empty(x, x.shape, rows.computed)
-        memory = gpu.memory(y)
-    if math.prod(x.shape):
-        cuda.softmax(gpu.memory(x), memory, rows.axis, op == "log_softmax", rows.manner(where))
+        held = None if where is None else gpu.contiguous(rows.where)
+        of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, held)
+    if math.prod(of_x.shape):
+        cuda.softmax(of_x, of_y, rows.axis, op == "log_softmax", rows.manner(where))
     if direct:
         gpu.written(out)
         return out
@@ -195,18 +201,21 @@ def _logsumexp(
     gpu = rows.gpu
     if out is not None:
         gpu.check_out(out, given, shape, name, reads)
-    x, where = gpu.cast(rows.x, rows.computed), rows.where
+    x = gpu.cast(rows.x, rows.computed)
     others = tuple([n for i, n in enumerate(x.shape) if i != rows.axis])
     statistic = STATISTIC_DTYPE[COMPUTE_DTYPE[rows.computed]]
     direct = out is not None and statistic == name and gpu.is_contiguous(out)
     lse = out.reshape(others) if direct else gpu.empty(x, others, statistic)
-    if not _fit(rows, x, None, where):
-        where = None if where is None else gpu.dense_like(where, x)
-    if not _fit(rows, x, None, where):
+    of_x, where = gpu.memory(x), _memory(gpu, rows.where)
+    if where is not None and not rows.fit(of_x, None, where):
+        held = gpu.dense_like(rows.where, x)
+        where = gpu.memory(held)
+    if not rows.fit(of_x, None, where):
         x = gpu.contiguous(x)
-        where = None if where is None else gpu.contiguous(where)
+        held = None if where is None else gpu.contiguous(rows.where)
+        of_x, where = gpu.memory(x), _memory(gpu, held)
     if math.prod(others):
-        cuda.logsumexp(gpu.memory(x), gpu.memory(lse), rows.axis, rows.manner(where))
+        cuda.logsumexp(of_x, gpu.memory(lse), rows.axis, rows.manner(where))
     if direct:
         gpu.written(out)
         return out
@@ -214,10 +223,8 @@ def _logsumexp(
     return lse if out is None else gpu.copy_into(out, lse)
 
 
-def _fit(rows: _Rows, x: Any, y: tuple[int, ...] | None, where: Any) -> bool:
-    """Whether the kernels can walk the rows as they lie; without `y` for one number a row."""
-    masks = None if where is None else rows.gpu.memory(where).strides
-    return cuda.fit(tuple(x.shape), rows.axis, rows.gpu.memory(x).strides, y, masks)
+def _memory(gpu: Any, mask: Any) -> cuda.Memory | None:
+    return None if mask is None else gpu.memory(mask)
 
 
 def _one_axis(gpu: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, int]:
