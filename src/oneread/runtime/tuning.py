@@ -90,13 +90,15 @@ class Rows(NamedTuple):
 class Neighbours(NamedTuple):
     """What a kernel is to run over along another axis than the last.
 
-    `inner` rows lie side by side, `vector_bytes` of them can be read at once.
+    `inner` rows lie side by side, `vector_bytes` of them can be read at once. `masked` says that a
+    mask or lengths leave columns out.
     """
 
     dtype: str
     inner: int
     vocab: int
     vector_bytes: int
+    masked: bool = False
 
 
 class Choice(NamedTuple):
@@ -113,6 +115,13 @@ class Choice(NamedTuple):
     def grid(self, rows: int) -> int:
         """Return the number of blocks for so many rows."""
         return -(-rows // self.rows_a_block) * self.cluster
+
+    def beside(self, more: dict[str, int]) -> Choice:
+        """Return it with a mask, lengths or a second loop, which take a few registers more."""
+        defines = dict(self.defines) | more
+        if more and "MIN_BLOCKS" in defines:
+            defines["MIN_BLOCKS"] = max(1, defines["MIN_BLOCKS"] * 3 // 4)
+        return self._replace(defines=tuple(defines.items()))
 
 
 def _rows_of(op: str) -> list[dict[str, Any]]:
@@ -185,7 +194,7 @@ def _spans(row: dict[str, Any], op: str, what: Neighbours) -> bool:
         and size <= access <= what.vector_bytes
         and what.vocab <= row.get("columns", what.vocab)
         and what.inner >= row.get("inner", 1)
-        and (op != "logsumexp" or row["kernel"] == "softmax_across")
+        and (row["kernel"] == "softmax_across" or not (op == "logsumexp" or what.masked))
     )
 
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,16 @@ class Device(NamedTuple):
     target: str = TARGET
 
 
+class Beside(ctypes.Structure):
+    """What kernels/cuda/beside.cuh has by this name."""
+
+    _fields_ = (
+        ("where", ctypes.c_void_p),
+        ("lengths", ctypes.c_void_p),
+        ("strides", ctypes.c_longlong * 6),
+    )
+
+
 class Function(NamedTuple):
     """A kernel that is loaded."""
 
@@ -55,16 +65,18 @@ class Launch:
 
     def __init__(
         self, function: Function, grid: int, block: int, dynamic_bytes: int, numbers: list[int],
-        record: Any, what: str,
+        record: Any, what: str, strides: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.function, self.grid, self.block, self.what = function, grid, block, what
-        self.numbers = numbers
+        self.numbers, self.strides = numbers, (ctypes.c_longlong * 6)(*strides)
 
     def __call__(
-        self, stream: int, x: int, y: int, temperature: float = 1.0, temperatures: int = 0
-    ) -> None:
+        self, stream: int, x: int, y: int, temperature: float = 1.0, temperatures: int = 0,
+        where: int = 0, lengths: int = 0,
+    ) -> None:  # fmt: skip
         held = [ctypes.c_void_p(x), ctypes.c_void_p(y), *map(ctypes.c_longlong, self.numbers)]
         held += [ctypes.c_double(temperature), ctypes.c_void_p(temperatures)]
+        held.append(Beside(where, lengths, self.strides))
         launch(self.function, self.grid, self.block, held, type(self).order)
 
 

@@ -104,3 +104,39 @@ def test_every_row_of_the_table_of_top_k_reads_16_bytes_and_spills_nothing(tmp_p
         path.write_bytes(code)
         checked = assert_sass(path).no_spills().vector_load(16)
         checked.blocks_per_sm(defines["MIN_BLOCKS"], defines["BLOCK_THREADS"])
+
+
+#: The launches that leave the fewest registers, of each kernel: op, type, rows, columns.
+CROWDED = (
+    ("softmax", "float32", 4000, 32_768), ("softmax", "bfloat16", 4000, 65_536),
+    ("softmax", "bfloat16", 4000, 32_768), ("log_softmax", "float32", 4000, 128_256),
+    ("softmax", "float64", 4000, 2048), ("softmax", "bfloat16", 4000, 1_000_000),
+    ("logsumexp", "bfloat16", 4000, 131_072), ("logsumexp", "float32", 4000, 4096),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [{"WHERE": 2}, {"WHERE": 1, "LENGTHS": 1, "LOOPS": 2}])
+def test_masks_and_lengths_spill_nothing(beside: dict[str, int], tmp_path: Path) -> None:
+    for i, (op, dtype, rows, vocab) in enumerate(CROWDED):
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab), "sm_90").beside(beside)
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice, "sm_90").code)
+        try:
+            assert_sass(path).no_spills()
+        except AssertionError as error:
+            raise AssertionError(f"{choice.kernel} of {dtype} {vocab}: {error}") from None
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_masks_and_lengths_compile_without_a_word(target: str) -> None:
+    masked = {"WHERE": 1, "LENGTHS": 1}
+    for op, dtype, rows, vocab in CROWDED[::2]:
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab, 16, aligned=False), target)
+        choice = choice.beside(masked | {"LOOPS": 2})
+        assert code_of(choice, target).log == "", choice
+    for op in OPS:
+        neighbours = tuning.Neighbours("bfloat16", 64, 100, 2, masked=True)
+        choice = tuning.choose_across(op, neighbours, target)
+        assert choice.kernel == "softmax_across"
+        choice = choice.beside(masked)
+        assert code_of(choice, target).log == "", choice

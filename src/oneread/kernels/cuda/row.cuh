@@ -2,9 +2,12 @@
 //
 // ALIGNED     1 when every row begins at a vector's boundary and ends at one, else 0
 // LINE_BYTES  where vector 0 begins: at a multiple of this, VECTOR_BYTES if left out
+// LOOPS       2 when the rows lie in two loops over memory, 1 for one
+// WHERE       1 when a mask leaves columns out, 2 when its bytes for a vector are one access, else 0
+// LENGTHS     1 when rows may end early
 // Index       numbers the columns of a row
 #pragma once
-#include "element.cuh"
+#include "beside.cuh"
 
 #ifndef LINE_BYTES
 #define LINE_BYTES VECTOR_BYTES
@@ -19,6 +22,9 @@ struct Row {
     Index whole;      // the first vector whose elements are all of this row,
     Index whole_end;  // the first one after those that is not or is not this block's,
     Index end;        // and the first after all of this block's
+#if WHERE
+    const unsigned char* where;  // of element 0 of vector 0; 0 leaves one out
+#endif
 };
 
 // Rows of x and y lie alike: their addresses differ by a multiple of VECTOR_BYTES.
@@ -31,6 +37,40 @@ __device__ __forceinline__ Row row_at(const Element* x, Element* y, Index vocab)
     row.end = (row.head + vocab + WIDTH - 1) / WIDTH;
     row.whole = ALIGNED ? 0 : (row.head + WIDTH - 1) / WIDTH;
     row.whole_end = ALIGNED ? row.end : (row.head + vocab) / WIDTH;
+    return row;
+}
+
+// Row `index` of all; one of no columns where that is not `inside`.
+__device__ __forceinline__ Row row_of(const Element* x, Element* y, long long index,
+                                      long long x_stride, long long y_stride, Index vocab,
+                                      bool inside, const Beside& beside) {
+    if (!inside) index = 0;
+    long long inner = index;
+#if LOOPS == 2
+    const long long outer = index / beside.inner;
+    inner -= outer * beside.inner;
+    x += outer * beside.x_outer;
+    y += outer * beside.y_outer;
+#endif
+    Row row = row_at(x + inner * x_stride, y + inner * y_stride, inside ? vocab : 0);
+#if WHERE
+    row.where = beside.where + inner * beside.where_inner - row.head;
+#if LOOPS == 2
+    row.where += outer * beside.where_outer;
+#endif
+#endif
+    return row;
+}
+
+// The part of a row that is read: what comes before its length.
+__device__ __forceinline__ Row until_length(Row row, long long index, const Beside& beside) {
+#if LENGTHS
+    if (row.vocab > 0) {
+        row.vocab = (Index)length_of(beside, index, row.vocab);
+        row.whole_end = min(row.whole_end, (row.head + row.vocab) / WIDTH);
+        row.end = min(row.end, (row.head + row.vocab + WIDTH - 1) / WIDTH);
+    }
+#endif
     return row;
 }
 
@@ -57,12 +97,35 @@ __device__ __forceinline__ bool are_whole(const Row& row, Index at) {
 
 // Whether some elements of vector i belong to this row and some do not.
 __device__ __forceinline__ bool is_part(const Row& row, Index i) {
-    return !ALIGNED && i < row.end && i >= row.head / WIDTH && !is_whole(row, i);
+    return (!ALIGNED || LENGTHS) && i < row.end && i >= row.head / WIDTH && !is_whole(row, i);
 }
 
 __device__ __forceinline__ bool has(const Row& row, Index i, int e) {
     const Index column = i * WIDTH + e - row.head;
     return i < row.end && column >= 0 && column < row.vocab;
+}
+
+// Whether the mask keeps element e of vector i.
+__device__ __forceinline__ bool is_kept(const Row& row, Index i, int e) {
+#if WHERE
+    return row.where[i * WIDTH + e] != 0;
+#else
+    return true;
+#endif
+}
+
+// Put -inf where the mask leaves a column out. All of vector i belongs to the row.
+__device__ __forceinline__ void leave_out(const Row& row, Index i, Vector& v) {
+#if WHERE == 2
+    const unsigned long long flags = flags_at(row.where + i * WIDTH);
+#pragma unroll
+    for (int e = 0; e < WIDTH; ++e)
+        if (!(flags >> 8 * e & 0xff)) set(v, e, lowest());
+#elif WHERE
+#pragma unroll
+    for (int e = 0; e < WIDTH; ++e)
+        if (!is_kept(row, i, e)) set(v, e, lowest());
+#endif
 }
 
 // Columns of vector i that the row has, read one by one; -inf in place of the others. Kept apart:
@@ -71,7 +134,7 @@ __device__ __noinline__ uint4 part_bits(const Row row, Index i) {
     Vector v = of_lowest();
 #pragma unroll
     for (int e = 0; e < WIDTH; ++e)
-        if (has(row, i, e)) set(v, e, ((const Element*)(row.x + i))[e]);
+        if (has(row, i, e) && is_kept(row, i, e)) set(v, e, ((const Element*)(row.x + i))[e]);
     uint4 bits = {0, 0, 0, 0};
     *(Bits*)&bits = *(Bits*)&v;
     return bits;
@@ -111,7 +174,9 @@ struct Hinted {
 __device__ __forceinline__ Vector load_edge(const Row& row, Index i) {
     if (is_part(row, i)) return load_part(row, i);
     Vector v = of_lowest();
-    if (is_whole(row, i)) Once()(v, row.x + i);
+    if (!is_whole(row, i)) return v;
+    Once()(v, row.x + i);
+    leave_out(row, i, v);
     return v;
 }
 
@@ -122,6 +187,8 @@ __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read r
     if (are_whole<N, STEP>(row, at)) {
 #pragma unroll
         for (int i = 0; i < N; ++i) read(v[i], row.x + at + i * STEP);
+#pragma unroll
+        for (int i = 0; i < N; ++i) leave_out(row, at + i * STEP, v[i]);
         return;
     }
 #pragma unroll
@@ -130,8 +197,13 @@ __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read r
         if (is_whole(row, at + i * STEP)) read(v[i], row.x + at + i * STEP);
     }
 #pragma unroll
-    for (int i = 0; i < N; ++i)
-        if (is_part(row, at + i * STEP)) v[i] = load_part(row, at + i * STEP);
+    for (int i = 0; i < N; ++i) {
+        const Index place = at + i * STEP;
+        if (is_part(row, place))
+            v[i] = load_part(row, place);
+        else if (WHERE && is_whole(row, place))
+            leave_out(row, place, v[i]);
+    }
 }
 
 // Results are not read again here: they leave the caches FIRST, where that is not slower. `whole` is

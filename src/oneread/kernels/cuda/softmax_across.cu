@@ -15,6 +15,7 @@
 typedef long long Index;
 
 #define LOG (OP == 1)
+#include "beside.cuh"
 #include "ending.cuh"
 
 static_assert(VECTOR_BYTES == sizeof(Element), "neighbours of a column belong to other rows");
@@ -23,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(SIDE * SHARES)
 softmax_across(const Element* x, void* result, long long outer, long long inner, long long vocab,
                long long x_outer, long long x_inner, long long x_step, long long y_outer,
                long long y_inner, long long y_step, double temperature,
-               const double* temperatures) {
+               const double* temperatures, const Beside beside) {
     __shared__ Running scratch[SHARES][SIDE];
     const Index lane = threadIdx.x % SIDE;
     const Index share = threadIdx.x / SIDE;
@@ -34,14 +35,24 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
     const Scale scale =
         scale_of(temperature, temperatures, inside ? o * inner + i : o * inner);
     const Element* x_row = x + o * x_outer + i * x_inner;
+#if WHERE
+    const unsigned char* where = beside.where + o * beside.where_outer + i * beside.where_inner;
+#endif
+    // Columns from here on, and those that the mask leaves out, count as -inf.
+    const Index length = inside ? length_of(beside, o * inner + i, vocab) : 0;
+    auto column = [&](Index j) {
+#if WHERE
+        if (j < length && !where[j * beside.where_step]) return lowest();
+#endif
+        return j < length ? x_row[j * x_step] : lowest();
+    };
 
     Stream stream = nothing();
     if (inside) {
-        for (Index j = share; j < vocab; j += SHARES * AHEAD) {
+        for (Index j = share; j < length; j += SHARES * AHEAD) {
             Vector v[AHEAD];
 #pragma unroll
-            for (int a = 0; a < AHEAD; ++a)
-                v[a].w[0] = j + a * SHARES < vocab ? x_row[(j + a * SHARES) * x_step] : lowest();
+            for (int a = 0; a < AHEAD; ++a) v[a].w[0] = column(j + a * SHARES);
             absorb<AHEAD>(stream, v, scale);
         }
     }
@@ -53,9 +64,10 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
 
 #if OP == 2
     const bool regular = fabs(all.m) < infinity();
+    const Real top = length < 0 ? not_a_number() : all.m;
     if (share == 0)
         ((Real*)result)[o * inner + i] =
-            regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
+            regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : top;
 #else
     Element* y_row = (Element*)result + o * y_outer + i * y_inner;
     const Ending ending = ending_of(all);
@@ -66,7 +78,7 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
         Element e[AHEAD];
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a)
-            if (j + a * SHARES < vocab) e[a] = x_row[(j + a * SHARES) * x_step];
+            if (j + a * SHARES < vocab) e[a] = column(j + a * SHARES);
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) {
             if (j + a * SHARES >= vocab) continue;

@@ -38,7 +38,8 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 softmax_row(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
-            long long y_stride, double temperature, const double* temperatures) {
+            long long y_stride, double temperature, const double* temperatures,
+            const Beside beside) {
 #if CLUSTER > 1
     cluster_arrive_relaxed();
     const long long index = blockIdx.x / CLUSTER;
@@ -48,15 +49,14 @@ softmax_row(const Element* x, Element* y, long long rows, long long vocab, long 
     // Lanes of a row beyond the last stay, with nothing: their warp merges together.
     const bool inside = index < rows;
     const Scale scale = scale_of(temperature, temperatures, inside ? index : 0);
-    Row row = row_at(x + (inside ? index * x_stride : 0), y + (inside ? index * y_stride : 0),
-                     inside ? (Index)vocab : 0);
+    Row row = row_of(x, y, index, x_stride, y_stride, (Index)vocab, inside, beside);
     Index first = threadIdx.x % ROW_THREADS;
 #if CLUSTER > 1
     first += keep_share<CLUSTER>(row, cluster_rank());
 #endif
 
     Vector v[VECTORS];
-    load<VECTORS, ROW_THREADS>(row, first, v);
+    load<VECTORS, ROW_THREADS>(until_length(row, index, beside), first, v);
 #if LOG
     Stream stream = nothing();
     absorb<VECTORS>(stream, v, scale);

@@ -59,12 +59,13 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 softmax_shared(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
-               long long y_stride, double temperature, const double* temperatures) {
+               long long y_stride, double temperature, const double* temperatures,
+               const Beside beside) {
     extern __shared__ Vector slots[];  // slot i * BLOCK_THREADS + thread: its i-th vector
     __shared__ Running scratch[WARPS * CLUSTER];
     const long long index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
-    Row row = row_at(x + index * x_stride, y + index * y_stride, (Index)vocab);
+    Row row = row_of(x, y, index, x_stride, y_stride, (Index)vocab, true, beside);
     Index first = threadIdx.x;
 #if CLUSTER > 1
     cluster_arrive_relaxed();
@@ -73,23 +74,26 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
 
     // Each thread reads none but its own slots: no barrier is needed.
     Vector* own_slots = slots + threadIdx.x;
+    const Row read = until_length(row, index, beside);
 #pragma unroll
     for (int i = 0; i < SLOTS; ++i) {
         const Index place = first + i * BLOCK_THREADS;
-        if (is_whole(row, place))
-            begin_copy(own_slots + i * BLOCK_THREADS, row.x + place);
+        if (WHERE)  // which has to pass the registers
+            load<1, 1>(read, place, own_slots + i * BLOCK_THREADS);
+        else if (is_whole(read, place))
+            begin_copy(own_slots + i * BLOCK_THREADS, read.x + place);
         else
             own_slots[i * BLOCK_THREADS] = of_lowest();
         if ((i + 1) % AT_ONCE == 0) end_group();
     }
 #if HELD
     Vector held[HELD];
-    load<HELD, BLOCK_THREADS>(row, first + SLOTS * BLOCK_THREADS, held);
+    load<HELD, BLOCK_THREADS>(read, first + SLOTS * BLOCK_THREADS, held);
 #endif
 #pragma unroll
     for (int i = 0; i < SLOTS; ++i) {
         const Index place = first + i * BLOCK_THREADS;
-        if (is_part(row, place)) own_slots[i * BLOCK_THREADS] = load_part(row, place);
+        if (!WHERE && is_part(read, place)) own_slots[i * BLOCK_THREADS] = load_part(read, place);
     }
 
     Sum sum = NO_SUM;

@@ -23,11 +23,12 @@ __cluster_dims__(CLUSTER, 1, 1)
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
                  long long x_stride, long long y_stride, double temperature,
-                 const double* temperatures) {
+                 const double* temperatures, const Beside beside) {
     __shared__ Running scratch[WARPS * CLUSTER];
     const Index index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
-    const Row row = row_at(x + index * x_stride, y + index * y_stride, vocab);
+    const Row row = row_of(x, y, index, x_stride, y_stride, vocab, true, beside);
+    const Row read = until_length(row, index, beside);
 #if CLUSTER > 1
     cluster_arrive_relaxed();
     const Index rank = cluster_rank();
@@ -41,9 +42,9 @@ two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
     // Lines 1 to 6. stream is of the vectors that this thread has read, in steps before `at`.
     const Hinted keep{keep_policy()};
     Stream stream = nothing();
-    for (Index at = first; at < row.end; at += STEP) {
+    for (Index at = first; at < read.end; at += STEP) {
         Vector v[VECTORS];
-        load<VECTORS, BLOCK_THREADS>(row, at, v, keep);
+        load<VECTORS, BLOCK_THREADS>(read, at, v, keep);
         absorb<VECTORS>(stream, v, scale);
     }
     const Running own = total(stream, scale);
@@ -60,7 +61,7 @@ two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
     const Index steps = (row.end + STEP - 1) / STEP;
     for (Index at = first + (steps - 1) * STEP; at >= first; at -= STEP) {
         Vector v[VECTORS];
-        load<VECTORS, BLOCK_THREADS>(row, at, v, drop);
+        load<VECTORS, BLOCK_THREADS>(read, at, v, drop);
         const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
 #pragma unroll
         for (int i = 0; i < VECTORS; ++i)
