@@ -78,21 +78,23 @@ def check(x: torch.Tensor, role: str) -> None:
         raise BackendUnavailableError(f"{role} is on {x.device}; an NVIDIA GPU is allowed")
 
 
-def check_out(out: Any, x: torch.Tensor, shape: tuple[int, ...], dtype: str) -> None:
+def check_out(
+    out: Any, x: torch.Tensor, shape: tuple[int, ...], dtype: str, role: str = "out"
+) -> None:
     """Raise when the result must not be written to `out`."""
     if not isinstance(out, torch.Tensor):
-        raise DtypeError(f"out is a {type(out).__qualname__}; a tensor is allowed")
-    check(out, "out")
+        raise DtypeError(f"{role} is a {type(out).__qualname__}; a tensor is allowed")
+    check(out, role)
     if out.device != x.device:
-        raise BackendUnavailableError(f"out is on {out.device}; x is on {x.device}")
+        raise BackendUnavailableError(f"{role} is on {out.device}; x is on {x.device}")
     if NAMES[out.dtype] != dtype:
-        raise DtypeError(f"out holds {out.dtype}; the result is {dtype}")
+        raise DtypeError(f"{role} holds {out.dtype}; the result is {dtype}")
     if tuple(out.shape) != shape:
-        raise ShapeError(f"out has shape {tuple(out.shape)}; the result has shape {shape}")
+        raise ShapeError(f"{role} has shape {tuple(out.shape)}; the result has shape {shape}")
     if torch._C._overlaps(out, x) and not _is_same(out, x):
-        raise ShapeError("out shares memory with x; give x itself, or memory of its own")
+        raise ShapeError(f"{role} shares memory with x; give x itself, or memory of its own")
     if any(step == 0 and n > 1 for n, step in zip(out.shape, out.stride(), strict=True)):
-        raise ShapeError(f"out has several elements in one place (strides {out.stride()})")
+        raise ShapeError(f"{role} has several elements in one place (strides {out.stride()})")
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -113,6 +115,11 @@ def empty(x: torch.Tensor, shape: tuple[int, ...], dtype: str) -> torch.Tensor:
 def empty_like(x: torch.Tensor, dtype: str) -> torch.Tensor:
     """Return fresh memory of the shape of `x`, in the order of its axes where these are dense."""
     return torch.empty_like(x, dtype=DTYPES[dtype])
+
+
+def beside(x: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the CPU on the GPU of `x`, without waiting for it."""
+    return held.pin_memory().to(x.device, non_blocking=True)
 
 
 def cast(x: torch.Tensor, dtype: str) -> torch.Tensor:

@@ -70,7 +70,7 @@ class Choice(NamedTuple):
 
 
 def _rows_of(op: str) -> list[dict[str, Any]]:
-    return table()["logsumexp" if op == "logsumexp" else "softmax"]
+    return table()["softmax" if op == "log_softmax" else op]
 
 
 @cache
@@ -80,16 +80,18 @@ def table() -> dict[str, list[dict[str, Any]]]:
 
 
 def choose(
-    op: str, what: Rows, target: str, *, temperature: int = 0, by_length: bool = False
-) -> Choice:
+    op: str, what: Rows, target: str, *, temperature: int = 0, by_length: bool = False,
+    ranks: int = 0,
+) -> Choice:  # fmt: skip
     """Return the first row of the table that holds these rows on this target.
 
     `temperature` is 0 for none, 1 for one for all, 2 for one a row. With `by_length` the number of
-    rows does not count, so that a row's bits do not depend on it.
+    rows does not count, so that a row's bits do not depend on it. `ranks` columns of a row are
+    counted that come before others.
     """
     number = int(target.removeprefix("sm_"))
     for row in _rows_of(op):
-        if _holds(row, what, number, by_length):
+        if ranks <= row.get("ranks", ranks) and _holds(row, what, number, by_length):
             return _choice(op, row, what, number, temperature)
     raise BackendUnavailableError(f"no kernel does {op} of {what} on {target}")
 
@@ -139,7 +141,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         "CLUSTER": cluster,
         "MIN_BLOCKS": max(1, min(row["min_blocks"], threads // block, blocks)),
     }
-    if op != "logsumexp":
+    if op in ("softmax", "log_softmax"):
         defines["LOG"] = int(op == "log_softmax")
     for name in ("keep", "at_once"):
         if name in row:

@@ -1,0 +1,157 @@
+"""`read` on a GPU: what is asked for to a kernel, compiled once, launched on memory by address.
+
+Knows no array library. Nothing here waits for the GPU, and nothing is allocated on it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from oneread.runtime import cubins, cuda, driver
+from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
+from oneread.spec import KernelRecord, ShapeError
+
+__all__ = ["Asked", "Places", "ahead", "prepared", "read"]
+
+#: Columns of a row whose rank one launch counts: more take more registers than there are.
+MOST_RANKS: Final = 4
+_BYTES: Final = 8  # of a column, a rank and a given logit
+_MOST_GEOMETRIES: Final = 1024
+
+
+class Asked(NamedTuple):
+    """What is wanted of each row besides its maximum and normalizer."""
+
+    entropy: bool = False
+    sum_p2: bool = False
+    argmax: bool = False
+    ranks: int = 0
+    """How many selected columns get their rank."""
+    state: bool = False
+    """Whether the sums are wanted in place of what is made of them."""
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """What the kernel is compiled with for it."""
+        return {
+            "ENTROPY": int(self.entropy), "SUM_P2": int(self.sum_p2), "ARGMAX": int(self.argmax),
+            "RANKS": self.ranks, "STATE": int(self.state),
+        }  # fmt: skip
+
+
+class Places(NamedTuple):
+    """Addresses of what is read besides x, and of results, each contiguous; 0 for none.
+
+    `result` is lse; for a state float64 numbers, all maxima first, then each sum of all rows.
+    """
+
+    result: int
+    max: int = 0
+    argmax: int = 0
+    select: int = 0
+    logits: int = 0
+    """Of the selected columns, float64, for a state."""
+    selected: int = 0
+    rank: int = 0
+    entropy: int = 0
+    sum_p2: int = 0
+
+
+class Reading(NamedTuple):
+    """A kernel with all that a geometry fixes."""
+
+    function: driver.Function
+    grid: int
+    block: int
+    numbers: tuple[int, ...]
+    record: KernelRecord
+    what: str
+
+    def __call__(
+        self, x: cuda.Memory, places: Places, selects: int, temperature: cuda.Temperature
+    ) -> None:
+        """Put it into the stream of `x`."""
+        numbers = [*self.numbers, selects, *places[1:]]
+        launch = cuda.Launch(
+            self.function, self.grid, self.block, 0, numbers, self.record, self.what
+        )
+        launch(x.stream, x.address, places.result, temperature.value, temperature.address)
+
+
+def read(
+    x: cuda.Memory, axis: int, asked: Asked, places: Places, selects: int, manner: cuda.Manner
+) -> None:
+    """Put `read` along an axis into the stream of `x`, of `selects` columns of each row.
+
+    Ranks beyond the first four of a row are counted by another read for each four of them.
+    """
+    given = manner.temperature or cuda.Temperature()
+    kind = 0 if manner.temperature is None else 2 if given.address else 1
+    for first in range(0, max(asked.ranks, 1), MOST_RANKS):
+        now = asked._replace(ranks=min(asked.ranks - first, MOST_RANKS))
+        if first:
+            now = Asked(ranks=now.ranks, state=asked.state)
+            places = places._replace(
+                selected=0, select=places.select + MOST_RANKS * _BYTES,
+                rank=places.rank + MOST_RANKS * _BYTES,
+                logits=places.logits and places.logits + MOST_RANKS * _BYTES,
+            )  # fmt: skip
+        ready = prepared(
+            now, x.dtype, x.shape, x.strides, axis, kind, x.address % cuda.VECTOR_BYTES, x.device,
+            manner.by_length,
+        )  # fmt: skip
+        ready(x, places, selects, given)
+
+
+@lru_cache(maxsize=_MOST_GEOMETRIES)
+def prepared(
+    asked: Asked, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], axis: int,
+    tempered: int, offset: int, device: int, by_length: bool,
+) -> Reading:  # fmt: skip
+    """Return the kernel for a geometry."""
+    where = driver.device(device)
+    lines = cuda._lines(shape, strides, None, axis)
+    if lines.x[2] != 1 and lines.vocab > 1:
+        raise ShapeError(
+            f"x has strides {strides}: along axis {axis} its columns do not lie side by side, "
+            "which read needs on a GPU: give x.movedim(axis, -1).contiguous()"
+        )
+    size, width = ELEMENTS[dtype][1], cuda.VECTOR_BYTES
+    steps = [step * size for count, step in zip(lines[:2], lines.x, strict=False) if count > 1]
+    aligned = not any(n % width for n in (offset, lines.vocab * size, *steps))
+    rows = lines.outer * lines.inner
+    what = Rows(dtype, rows, lines.vocab, width, aligned)
+    choice = choose(
+        "read", what, where.target, temperature=tempered, by_length=by_length, ranks=asked.ranks
+    )
+    grid = cuda._checked_grid(choice.grid(rows), "read", lines)
+    function = cuda._loaded(
+        where.index, choice.kernel, _defines(choice, asked), choice.dynamic_bytes, choice.cluster
+    )
+    record = KernelRecord(
+        choice.kernel, where.target, dtype, "rows", 0, choice.cluster, "none",
+        device=f"cuda:{where.index}",
+    )  # fmt: skip
+    numbers = (rows, lines.inner, lines.vocab, lines.x[0], lines.x[1])
+    return Reading(function, grid, choice.block, numbers, record, f"read of {what}")
+
+
+def _defines(choice: Choice, asked: Asked) -> tuple[tuple[str, int], ...]:
+    return choice.defines + tuple(asked.defines.items())
+
+
+def ahead(target: str, quick: bool = False) -> list[tuple[cubins.Source, dict[str, int]]]:
+    """Return what `read` may need on a target, as `cuda.ahead` does for the other ops.
+
+    That is with nothing more asked for than the maximum and lse, and with one of everything.
+    """
+    dtypes = ("float32", "bfloat16") if quick else tuple(ELEMENTS)
+    found: dict[tuple[Any, ...], tuple[cubins.Source, dict[str, int]]] = {}
+    for aligned in (True,) if quick else (True, False):
+        chosen = choices("read", target, aligned=aligned)
+        for one in (one for dtype in dtypes for one in chosen[dtype]):
+            for asked in (Asked(), Asked(True, True, True, 1)):
+                defines = _defines(one, asked)
+                found[one.kernel, defines] = cuda.source(one.kernel), dict(defines)
+    return list(found.values())
