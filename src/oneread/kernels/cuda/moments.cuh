@@ -141,6 +141,19 @@ __device__ __forceinline__ Moments total(const MomentStream& s, const Scale& sca
     return all;
 }
 
+// Of the columns of both. The same bits whichever comes first.
+__device__ __forceinline__ Moments merge(Moments a, Moments b, const Scale& scale) {
+    const bool swap = b.m > a.m;
+    Moments high = swap ? b : a;
+    Moments low = swap ? a : b;
+    const Real m = larger(a.m, b.m);
+    move_sums(low.sum, low.m, m, 1, scale);
+#pragma unroll
+    for (int k = 0; k < SUMS; ++k) high.sum[k] += low.sum[k];
+    high.m = m;
+    return high;
+}
+
 // Of the LANES lanes of a warp that share a row: all get the same.
 template <int LANES>
 __device__ __forceinline__ Moments merge_lanes(Moments a, const Scale& scale) {
@@ -190,19 +203,6 @@ __device__ __forceinline__ Moments merge_warps(Moments a, const Scale& scale, Mo
 }
 
 #if HAS_CLUSTERS
-// The same bits whichever comes first.
-__device__ __forceinline__ Moments merge(Moments a, Moments b, const Scale& scale) {
-    const bool swap = b.m > a.m;
-    Moments high = swap ? b : a;
-    Moments low = swap ? a : b;
-    const Real m = larger(a.m, b.m);
-    move_sums(low.sum, low.m, m, 1, scale);
-#pragma unroll
-    for (int k = 0; k < SUMS; ++k) high.sum[k] += low.sum[k];
-    high.m = m;
-    return high;
-}
-
 // Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
 // started: a block that has not cannot be written to.
 template <int WARPS, int BLOCKS>
