@@ -81,7 +81,9 @@ class DeviceState(State):
         return self._parts.sums.m.device
 
     @outside_graphs
-    def update(self, x: Any, *, where: Any = None, lengths: Any = None, threads: Any = None) -> Self:
+    def update(
+        self, x: Any, *, where: Any = None, lengths: Any = None, threads: Any = None
+    ) -> Self:
         """Do what `State.update` does, of a chunk on the same GPU."""
         asked = self._asked
         if not gpu.is_on_gpu(x) or x.device != self.device:
@@ -385,4 +387,3 @@ def elsewhere(a: State, b: State) -> BackendUnavailableError:
         f"a state on {where[0]} and one on {where[1]} cannot be merged: pack() and unpack() bring "
         "one to a CPU"
     )
-

@@ -49,10 +49,9 @@ def read(
         at["select"] = chosen.ctypes.data
     given = None
     if temperature is not None:
-        held = np.ascontiguousarray(temperature, np.float64)
-        given = cuda.Temperature(float(held)) if not held.ndim else cuda.Temperature(
-            address=held.ctypes.data
-        )
+        held = np.array(temperature, np.float64)
+        address = held.ctypes.data if held.ndim else 0
+        given = cuda.Temperature(1.0 if held.ndim else float(held), address)
     steps = tuple(step // x.itemsize for step in x.strides)
     cuda_read.read(
         cuda.Memory(x.ctypes.data, name, x.shape, steps, 0, 0), x.ndim - 1,
@@ -192,11 +191,10 @@ def test_rank_is_the_place_of_every_column_in_the_order(dtype: str) -> None:
         ],
         np.float32,
     ).astype(FAMILIES["normal"](1, 1, dtype).dtype)
-    for turn in range(4):  # rows that begin at each place of a vector
-        memory = np.full((5, 11), nan, x.dtype)[:, : 9]
-        memory[:] = x
-        options = {"select": np.tile(np.arange(9), (5, 1)), "rank": True}
-        assert_reads(memory if turn else x, options)
+    apart = np.full((5, 11), nan, x.dtype)[:, :9]  # rows begin at each place of a vector
+    apart[:] = x
+    for rows in (x, apart):
+        assert_reads(rows, {"select": np.tile(np.arange(9), (5, 1)), "rank": True})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
