@@ -98,8 +98,9 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 online_read(const Element* x, void* result, long long rows, long long inner, long long vocab,
-            long long x_outer, long long x_inner, long long selects, Real* max, long long* argmax, const long long* select,
-            const double* logits, Real* selected, long long* rank, Real* entropy, Real* sum_p2,
+            long long x_outer, long long x_inner, long long selects, Real* max, long long* argmax,
+            const long long* select, const double* logits, Real* selected, long long* rank,
+            Real* entropy, Real* sum_p2,
             double temperature, const double* temperatures) {
     __shared__ Moments scratch[WARPS * CLUSTER];
 #if RANKS || ARGMAX

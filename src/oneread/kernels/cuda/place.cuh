@@ -5,10 +5,9 @@
 #pragma once
 #include "row.cuh"
 
-// A column of which one thread counts what comes before it, in the columns that this thread reads.
-// To the left of the vector that holds it that are those not <= `left`, the largest number below its
-// own; from there on those not <= `right`, its own or, where the type has no such number, the next
-// below.
+// A column of which one thread counts what comes before it, among the columns that the thread reads:
+// to the left of the vector that holds it those not <= `left`, the largest number below its own;
+// from there on those not <= `right`, its own or, where the type has no such number, the next below.
 struct Place {
     Word left;
     Word right;
