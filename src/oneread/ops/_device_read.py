@@ -60,9 +60,10 @@ def run(x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: O
         # `_kept_alive` is the memory of the temperatures until the kernel is in the stream.
         temperature, _kept_alive = _temperature(options.temperature, x, rows)
         source, place = _one_axis(x, axes)
+        source = gpu.cast(source, computed)
         if math.prod(rows):
             cuda_read.read(
-                gpu.memory(gpu.cast(source, computed)), place, _asked(own, chosen),
+                gpu.memory(source), place, _asked(own, chosen),
                 _places(memory, chosen), 0 if chosen is None else chosen.shape[-1],
                 cuda.Manner(temperature, options.deterministic == "batch"),
             )  # fmt: skip

@@ -123,7 +123,7 @@ class DeviceState(State):
         """Do what `State.__or__` does; the result lies where both do."""
         if not isinstance(other, State):
             return NotImplemented
-        if not isinstance(other, DeviceState) or other._x.device != self.device:
+        if not isinstance(other, DeviceState) or other.device != self.device:
             raise elsewhere(self, other)
         _check_same(self._given, other._given)
         state = DeviceState.__new__(DeviceState)
@@ -173,6 +173,9 @@ class DeviceState(State):
     def pack(self) -> bytes:
         """Return the state as bytes, as `State.pack`: waits for the GPU. `unpack` needs none."""
         return self._on_cpu().pack()
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return State.unpack, (self.pack(),)
 
     def _on_cpu(self) -> State:
         """Return the same state on the CPU."""
