@@ -207,6 +207,7 @@ def test_columns_outside_of_the_row_are_nan_and_not_read(dtype: str) -> None:
 
 def test_bad_temperature_gives_a_row_of_nan() -> None:
     x = FAMILIES["normal"](3, VOCAB, "float32", 0)
-    got = read(x, entropy=True, sum_p2=True, select=np.zeros((3, 1)), temperature=[1.0, 0.0, 2.0])
+    options = {"select": np.zeros((3, 1)), "entropy": True, "sum_p2": True}
+    got = read(x, **options, temperature=[1.0, 0.0, 2.0])
     for field in (got.lse, got.max, got.entropy, got.sum_p2, got.selected[:, 0]):
         assert np.isnan(field).tolist() == [False, True, False]
