@@ -7,13 +7,13 @@ is chosen there. Sums are kept in float64.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
+from torch import Tensor
 
-Tensor = torch.Tensor
 #: The temperature of a state: a number, or one a row.
-Temperature = float | Tensor
+Temperature: TypeAlias = float | Tensor
 
 
 class Sums(NamedTuple):
@@ -23,6 +23,24 @@ class Sums(NamedTuple):
     r: Tensor
     s1: Tensor | None
     s2: Tensor | None
+
+
+class Best(NamedTuple):
+    """The first columns of each row in the order of top-k: that of the maximum alone."""
+
+    indices: Tensor
+    """int64 (rows, 1)."""
+
+
+class Parts(NamedTuple):
+    """What `_parts.Parts` is."""
+
+    sums: Sums
+    best: Best
+    seen: Tensor
+    logits: Tensor
+    """float64 (rows, s); NaN where unseen."""
+    ranks: Tensor
 
 
 def merged_sums(a: Sums, b: Sums, temperature: Temperature) -> Sums:
@@ -52,12 +70,14 @@ def merged_sums(a: Sums, b: Sums, temperature: Temperature) -> Sums:
     return Sums(m, r, s1, s2)
 
 
-def first_columns(a: Sums, a_columns: Tensor, b: Sums, b_columns: Tensor) -> Tensor:
-    """Return of two columns a row that hold a maximum the one that comes first in top-k order."""
-    a_nan, b_nan = a.m.isnan(), b.m.isnan()
-    tie = (a.m == b.m) | (a_nan & b_nan)
-    best = torch.where((a.m > b.m) | (a_nan & ~b_nan), a_columns, b_columns)
-    return torch.where(tie, torch.minimum(a_columns, b_columns), best)
+def merged_best(a: Parts, b: Parts) -> Best:
+    """Return the first column of both in the order of top-k."""
+    (one,), (other,) = a.best, b.best
+    m, other_m = a.sums.m[:, None], b.sums.m[:, None]
+    nan, other_nan = m.isnan(), other_m.isnan()
+    tie = (m == other_m) | (nan & other_nan)
+    best = torch.where((m > other_m) | (nan & ~other_nan), one, other)
+    return Best(torch.where(tie, torch.minimum(one, other), best))
 
 
 def scaled_max(sums: Sums, temperature: Temperature) -> Tensor:

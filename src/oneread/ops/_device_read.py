@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from oneread.backends import torch_
@@ -80,21 +81,19 @@ def warm(shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, A
         shape, axes = (length,), (0,)
     rows = tuple([n for i, n in enumerate(shape) if i not in axes])
     strides = tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
-    ranks = 0
-    if arguments["rank"]:
-        chosen = getattr(arguments["select"], "shape", ())
-        ranks = chosen[-1] if len(chosen) > len(rows) else 1
+    chosen: tuple[int, ...] = np.shape(arguments["select"]) if arguments["rank"] else (0,)
+    ranks = 1 if len(chosen) <= len(rows) and arguments["rank"] else chosen[-1]
     temperature = arguments["temperature"]
     kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
     asked = cuda_read.Asked(
-        bool(arguments["entropy"]), bool(arguments["sum_p2"]), bool(arguments["argmax"]),
-        min(ranks, cuda_read.MOST_RANKS),
-    )  # fmt: skip
+        bool(arguments["entropy"]), bool(arguments["sum_p2"]), bool(arguments["argmax"]), ranks
+    )
     computed = dtype if dtype in FLOAT_DTYPES else COMPUTE_DTYPE[dtype]
-    cuda_read.prepared(
-        asked, computed, shape, strides, axes[0], kind, 0, device,
-        arguments["deterministic"] == "batch",
-    )  # fmt: skip
+    for now in cuda_read.launches(asked):
+        cuda_read.prepared(
+            now, computed, shape, strides, axes[0], kind, 0, device,
+            arguments["deterministic"] == "batch",
+        )  # fmt: skip
 
 
 def selection(select: Any, x: Any, rows: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:

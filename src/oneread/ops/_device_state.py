@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 from oneread.backends import torch_cuda as gpu
 from oneread.backends.bfloat import cast
 from oneread.backends.find import outside_graphs
-from oneread.ops import _device_merge
+from oneread.ops import _device_merge, _merge, _parts
 from oneread.ops._arguments import Options, check_k, normalized_axes
 from oneread.ops._device import _one_axis, _refuse
-from oneread.ops._device_merge import Sums
+from oneread.ops._device_merge import Best, Parts, Sums
 from oneread.ops._device_read import selection
-from oneread.ops._merge import Best
-from oneread.ops._merge import Sums as HostSums
 from oneread.ops._numbers import integer, shown
-from oneread.ops._parts import LAST_STOP, SEEN, UNSEEN, Asked, Parts, asked_of
+from oneread.ops._parts import LAST_STOP, SEEN, UNSEEN, asked_of
 from oneread.ops.state import State, _one_dtype
 from oneread.runtime import cuda, cuda_read
 from oneread.spec import COMPUTE_DTYPE, FLOAT_DTYPES, BackendUnavailableError, ShapeError
@@ -41,10 +39,12 @@ class DeviceState(State):
 
     __slots__ = ("_given", "_seen")
 
-    _given: Asked
+    _asked: Any
+    _parts: Any
+    _given: Any
     _seen: NDArray[np.bool_] | None
 
-    _maths = _device_merge
+    _maths: ClassVar[Any] = _device_merge
 
     @classmethod
     def first(
@@ -194,9 +194,9 @@ class DeviceState(State):
         columns = parts.best.indices.cpu().numpy()[:, :kept]
         values = cast(m, self._value_dtype)[:, None][:, :kept]
         seen, logits, ranks = [part.cpu().numpy() for part in parts[2:]]
-        state._parts = Parts(
-            HostSums(m, *[nothing if s is None else s for s in sums]),
-            Best(values, columns, np.zeros(columns.shape, np.bool_)), seen,
+        state._parts = _parts.Parts(
+            _merge.Sums(m, *[nothing if s is None else s for s in sums]),
+            _merge.Best(values, columns, np.zeros(columns.shape, np.bool_)), seen,
             np.where(seen == UNSEEN, 0.0, logits), ranks,
         )  # fmt: skip
         state._dtype, state._library = self._dtype, self._library
@@ -223,7 +223,7 @@ class DeviceState(State):
 
 def _options(
     x: Any, rows: tuple[int, ...], place: int | None, options: dict[str, Any]
-) -> tuple[Asked, Asked]:
+) -> tuple[Any, Any]:
     """Return the options of a state as given, checked, and with tensors beside `x`."""
     scale = options["temperature"]
     if gpu.is_on_gpu(scale) and not scale.ndim:
@@ -267,25 +267,25 @@ def _logits(given: Any, x: Any, shape: tuple[int, ...], chosen: Any) -> Any:
     return held.double().reshape(chosen.shape).contiguous()
 
 
-def _nothing(x: Any, asked: Asked) -> Parts:
+def _nothing(x: Any, asked: Any) -> Parts:
     """Return what is found in no columns at all."""
     n = asked.count
     zero = torch.zeros(n, dtype=torch.float64, device=x.device)
     shape = (n, 0) if asked.select is None else asked.select.shape
     marks = torch.full(shape, UNSEEN, dtype=torch.uint8, device=x.device)
-    best: Any = torch.full((n, 1), LAST_STOP, dtype=torch.int64, device=x.device)
+    best = torch.full((n, 1), LAST_STOP, dtype=torch.int64, device=x.device)
     return Parts(
         Sums(
             torch.full_like(zero, -math.inf), zero, zero if asked.entropy else None,
             zero if asked.sum_p2 else None,
         ),
-        Best(None, best, None), marks,
+        Best(best), marks,
         torch.full(shape, math.nan, dtype=torch.float64, device=x.device),
         torch.zeros(shape, dtype=torch.int64, device=x.device),
     )  # fmt: skip
 
 
-def _read(source: Any, place: int, asked: Asked, offset: int) -> Parts:
+def _read(source: Any, place: int, asked: Any, offset: int) -> Parts:
     """Read a chunk of each row, whose first column is column `offset` of the row."""
     held = gpu.memory(source).dtype
     computed = gpu.cast(source, held if held in FLOAT_DTYPES else COMPUTE_DTYPE[held])
@@ -305,7 +305,7 @@ def _read(source: Any, place: int, asked: Asked, offset: int) -> Parts:
         cuda_read.Asked(asked.entropy, asked.sum_p2, asked.argmax, ranks, state=True),
         cuda_read.Places(
             sums.data_ptr(), argmax=empty.best.indices.data_ptr() if asked.argmax else 0,
-            select=local.data_ptr() if ranks else 0,
+            select=0 if local is None else local.data_ptr(),
             logits=asked.selected_logit.data_ptr() if ranks else 0,
             rank=empty.ranks.data_ptr() if ranks else 0,
         ), ranks, cuda.Manner(temperature),
@@ -333,21 +333,17 @@ def _look_up(x: Any, place: int, local: Any) -> tuple[Any, Any]:
     return torch.where(inside, SEEN, UNSEEN).to(torch.uint8), logits
 
 
-def _merged(a: Parts, b: Parts, asked: Asked) -> Parts:
+def _merged(a: Parts, b: Parts, asked: Any) -> Parts:
     """Return what is found in the columns of both; the same bits in either order."""
-    columns: Any = a.best.indices
-    if asked.argmax:
-        columns = _device_merge.first_columns(
-            a.sums, a.best.indices[:, 0], b.sums, b.best.indices[:, 0]
-        )[:, None]
     return Parts(
-        _device_merge.merged_sums(a.sums, b.sums, asked.temperature), Best(None, columns, None),
+        _device_merge.merged_sums(a.sums, b.sums, asked.temperature),
+        _device_merge.merged_best(a, b) if asked.argmax else a.best,
         torch.maximum(a.seen, b.seen), torch.where(a.seen == UNSEEN, b.logits, a.logits),
         a.ranks + b.ranks,
     )  # fmt: skip
 
 
-def _either(a: Any, b: Any, given: Asked) -> Any:
+def _either(a: Any, b: Any, given: Any) -> Any:
     """Return which selected columns one of two states has seen; ShapeError when both have one."""
     if a is None or b is None:
         return None
@@ -359,9 +355,9 @@ def _either(a: Any, b: Any, given: Asked) -> Any:
     return a | b
 
 
-def _check_same(a: Asked, b: Asked) -> None:
+def _check_same(a: Any, b: Any) -> None:
     """Raise when two states have different options."""
-    tensors = {}
+    tensors: dict[str, None] = {}
     for field in fields(a):
         one, other = getattr(a, field.name), getattr(b, field.name)
         if not isinstance(one, torch.Tensor) and not isinstance(other, torch.Tensor):

@@ -12,7 +12,7 @@ from oneread.runtime import cubins, cuda, driver
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
 from oneread.spec import KernelRecord, ShapeError
 
-__all__ = ["Asked", "Places", "ahead", "prepared", "read"]
+__all__ = ["Asked", "Places", "ahead", "launches", "prepared", "read"]
 
 #: Columns of a row whose rank one launch counts: more take more registers than there are.
 MOST_RANKS: Final = 4
@@ -88,20 +88,23 @@ def read(
     """
     given = manner.temperature or cuda.Temperature()
     kind = 0 if manner.temperature is None else 2 if given.address else 1
-    for first in range(0, max(asked.ranks, 1), MOST_RANKS):
-        now = asked._replace(ranks=min(asked.ranks - first, MOST_RANKS))
-        if first:
-            now = Asked(ranks=now.ranks, state=asked.state)
-            places = places._replace(
-                selected=0, select=places.select + MOST_RANKS * _BYTES,
-                rank=places.rank + MOST_RANKS * _BYTES,
-                logits=places.logits and places.logits + MOST_RANKS * _BYTES,
-            )  # fmt: skip
+    for now in launches(asked):
         ready = prepared(
             now, x.dtype, x.shape, x.strides, axis, kind, x.address % cuda.VECTOR_BYTES, x.device,
             manner.by_length,
         )  # fmt: skip
         ready(x, places, selects, given)
+        places = places._replace(
+            selected=0, select=places.select + MOST_RANKS * _BYTES,
+            rank=places.rank + MOST_RANKS * _BYTES, logits=places.logits + MOST_RANKS * _BYTES,
+        )  # fmt: skip
+
+
+def launches(asked: Asked) -> list[Asked]:
+    """Return what each launch does: all but the first count further ranks alone."""
+    ranks = [min(asked.ranks - i, MOST_RANKS) for i in range(0, asked.ranks, MOST_RANKS)]
+    more = [Asked(ranks=n, state=asked.state) for n in ranks[1:]]
+    return [asked._replace(ranks=ranks[0] if ranks else 0), *more]
 
 
 @lru_cache(maxsize=_MOST_GEOMETRIES)
