@@ -12,7 +12,7 @@ from oneread.runtime import cubins, cuda, driver
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
 from oneread.spec import KernelRecord, ShapeError
 
-__all__ = ["Asked", "Places", "ahead", "launches", "prepared", "read"]
+__all__ = ["Asked", "Places", "ahead", "defines", "launches", "prepared", "read"]
 
 #: Columns of a row whose rank one launch counts: more take more registers than there are.
 MOST_RANKS: Final = 4
@@ -130,7 +130,7 @@ def prepared(
     )
     grid = cuda._checked_grid(choice.grid(rows), "read", lines)
     function = cuda._loaded(
-        where.index, choice.kernel, _defines(choice, asked), choice.dynamic_bytes, choice.cluster
+        where.index, choice.kernel, defines(choice, asked), choice.dynamic_bytes, choice.cluster
     )
     record = KernelRecord(
         choice.kernel, where.target, dtype, "rows", 0, choice.cluster, "none",
@@ -140,7 +140,8 @@ def prepared(
     return Reading(function, grid, choice.block, numbers, record, f"read of {what}")
 
 
-def _defines(choice: Choice, asked: Asked) -> tuple[tuple[str, int], ...]:
+def defines(choice: Choice, asked: Asked) -> tuple[tuple[str, int], ...]:
+    """Return what a kernel is compiled with."""
     return choice.defines + tuple(asked.defines.items())
 
 
@@ -155,6 +156,6 @@ def ahead(target: str, quick: bool = False) -> list[tuple[cubins.Source, dict[st
         chosen = choices("read", target, aligned=aligned)
         for one in (one for dtype in dtypes for one in chosen[dtype]):
             for asked in (Asked(), Asked(True, True, True, 1)):
-                defines = _defines(one, asked)
-                found[one.kernel, defines] = cuda.source(one.kernel), dict(defines)
+                macros = defines(one, asked)
+                found[one.kernel, macros] = cuda.source(one.kernel), dict(macros)
     return list(found.values())

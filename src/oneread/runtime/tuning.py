@@ -63,6 +63,8 @@ class Choice(NamedTuple):
     dynamic_bytes: int
     defines: tuple[tuple[str, int], ...]
     measured: str
+    ranks: int | None = None
+    """How many columns of a row it may count for; None for any."""
 
     def grid(self, rows: int) -> int:
         """Return the number of blocks for so many rows."""
@@ -154,4 +156,5 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         block * vectors * what.vector_bytes if shared else 0,
         tuple(defines.items()),
         row["measured"],
+        row.get("ranks"),
     )
