@@ -115,8 +115,16 @@ def test_shapes_follow_the_input() -> None:
     assert_reads(x, keepdims=True, entropy=True)
     assert_reads(x, axis=None, argmax=True, sum_p2=True)
     assert_reads(x[:, ::2], select=chosen(x[:, ::2]), **EVERYTHING)
-    with pytest.raises(ShapeError, match="side by side"):
-        oneread.read(x.cuda(), axis=0)
+
+
+@pytest.mark.parametrize("shape", [(6, 70, 5), (1, 300, 33), (40, 64, 64), (2, 3, 1)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_row_along_another_axis_is_close_to_the_truth(dtype: str, shape: tuple[int, ...]) -> None:
+    rows, vocab = shape[0] * shape[2], shape[1]
+    x = inputs("ties", rows, vocab, dtype).view(shape[0], shape[2], vocab)
+    x = x.movedim(-1, 1).contiguous()
+    select = np.random.default_rng(0).integers(0, vocab, (shape[0], shape[2], 2))
+    assert_reads(x, axis=1, select=select, **EVERYTHING)
 
 
 def test_results_go_where_they_are_wanted() -> None:

@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 _HEADERS: Final = (
-    "element.cuh", "moments.cuh", "place.cuh", "ptx.cuh", "row.cuh", "running.cuh",
+    "element.cuh", "moments.cuh", "place.cuh", "ptx.cuh", "results.cuh", "row.cuh",
+    "running.cuh",
 )  # fmt: skip
 VECTOR_BYTES: Final = 16
 #: Shapes that are kept ready; the kernels themselves are few.

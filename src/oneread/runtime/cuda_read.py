@@ -10,14 +10,26 @@ from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, cuda, driver
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
-from oneread.spec import KernelRecord, ShapeError
+from oneread.spec import KernelRecord
 
-__all__ = ["Asked", "Places", "ahead", "defines", "launches", "prepared", "read"]
+__all__ = [
+    "Asked",
+    "Places",
+    "across_defines",
+    "ahead",
+    "defines",
+    "launches",
+    "prepared",
+    "read",
+]
 
 #: Columns of a row whose rank one launch counts: more take more registers than there are.
 MOST_RANKS: Final = 4
 _BYTES: Final = 8  # of a column, a rank and a given logit
 _MOST_GEOMETRIES: Final = 1024
+_ACROSS: Final = "online_read_across"
+#: Rows side by side: rows of a block, threads that share one, columns loaded at a time.
+_SIDE, _SHARES, _AHEAD = 32, 8, 4
 
 
 class Asked(NamedTuple):
@@ -115,11 +127,16 @@ def prepared(
     """Return the kernel for a geometry."""
     where = driver.device(device)
     lines = cuda._lines(shape, strides, None, axis)
-    if lines.x[2] != 1 and lines.vocab > 1:
-        raise ShapeError(
-            f"x has strides {strides}: along axis {axis} its columns do not lie side by side, "
-            "which read needs on a GPU: give x.movedim(axis, -1).contiguous()"
-        )
+    if lines.x[2] == 1 or lines.vocab <= 1:
+        return _along(asked, dtype, lines, tempered, offset, by_length, where)
+    return _across(asked, dtype, lines, tempered, where)
+
+
+def _along(
+    asked: Asked, dtype: str, lines: Any, tempered: int, offset: int, by_length: bool,
+    where: driver.Device,
+) -> Reading:  # fmt: skip
+    """Rows whose columns lie side by side."""
     size, width = ELEMENTS[dtype][1], cuda.VECTOR_BYTES
     steps = [step * size for count, step in zip(lines[:2], lines.x, strict=False) if count > 1]
     aligned = not any(n % width for n in (offset, lines.vocab * size, *steps))
@@ -128,16 +145,40 @@ def prepared(
     choice = choose(
         "read", what, where.target, temperature=tempered, by_length=by_length, ranks=asked.ranks
     )
-    grid = cuda._checked_grid(choice.grid(rows), "read", lines)
     function = cuda._loaded(
         where.index, choice.kernel, defines(choice, asked), choice.dynamic_bytes, choice.cluster
     )
-    record = KernelRecord(
-        choice.kernel, where.target, dtype, "rows", 0, choice.cluster, "none",
-        device=f"cuda:{where.index}",
+    return Reading(
+        function, cuda._checked_grid(choice.grid(rows), "read", lines), choice.block,
+        (rows, lines.inner, lines.vocab, lines.x[0], lines.x[1]),
+        _record(choice.kernel, dtype, "rows", choice.cluster, where), f"read of {what}",
     )  # fmt: skip
-    numbers = (rows, lines.inner, lines.vocab, lines.x[0], lines.x[1])
-    return Reading(function, grid, choice.block, numbers, record, f"read of {what}")
+
+
+def _across(asked: Asked, dtype: str, lines: Any, tempered: int, where: driver.Device) -> Reading:
+    """Rows whose neighbours lie side by side, or that are strewn over memory."""
+    macros = across_defines(dtype, tempered, asked)
+    grid = cuda._checked_grid(lines.outer * -(-lines.inner // _SIDE), "read", lines)
+    function = cuda._loaded(where.index, _ACROSS, tuple(macros.items()), 0, 1)
+    return Reading(
+        function, grid, _SIDE * _SHARES, (lines.outer, lines.inner, lines.vocab, *lines.x),
+        _record(_ACROSS, dtype, "strided", 1, where), f"read of {lines}",
+    )  # fmt: skip
+
+
+def across_defines(dtype: str, tempered: int, asked: Asked) -> dict[str, int]:
+    """Return what ``online_read_across`` is compiled with."""
+    element, size = ELEMENTS[dtype]
+    return {
+        "ELEMENT": element, "VECTOR_BYTES": size, "ALIGNED": 1, "TEMPERATURE": tempered,
+        "SIDE": _SIDE, "SHARES": _SHARES, "AHEAD": _AHEAD, **asked.defines,
+    }  # fmt: skip
+
+
+def _record(kernel: str, dtype: str, layout: str, spans: int, where: driver.Device) -> KernelRecord:
+    return KernelRecord(
+        kernel, where.target, dtype, layout, 0, spans, "none", device=f"cuda:{where.index}"
+    )
 
 
 def defines(choice: Choice, asked: Asked) -> tuple[tuple[str, int], ...]:
@@ -152,10 +193,13 @@ def ahead(target: str, quick: bool = False) -> list[tuple[cubins.Source, dict[st
     """
     dtypes = ("float32", "bfloat16") if quick else tuple(ELEMENTS)
     found: dict[tuple[Any, ...], tuple[cubins.Source, dict[str, int]]] = {}
-    for aligned in (True,) if quick else (True, False):
-        chosen = choices("read", target, aligned=aligned)
-        for one in (one for dtype in dtypes for one in chosen[dtype]):
-            for asked in (Asked(), Asked(True, True, True, 1)):
+    for asked in (Asked(), Asked(True, True, True, 1)):
+        for aligned in (True,) if quick else (True, False):
+            chosen = choices("read", target, aligned=aligned)
+            for one in (one for dtype in dtypes for one in chosen[dtype]):
                 macros = defines(one, asked)
                 found[one.kernel, macros] = cuda.source(one.kernel), dict(macros)
+        for dtype in dtypes:
+            across = across_defines(dtype, 0, asked)
+            found[_ACROSS, dtype, asked] = cuda.source(_ACROSS), across
     return list(found.values())

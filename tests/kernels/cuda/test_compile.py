@@ -106,3 +106,15 @@ def test_every_row_of_the_table_of_read_reads_16_bytes_and_spills_nothing(
         path = tmp_path / f"{i}.cubin"
         path.write_bytes(code_of_read(choice, asked, "sm_90").code)
         assert_sass(path).no_spills().vector_load(16)
+
+
+@pytest.mark.parametrize("name", ["none", "all", "state"])
+def test_read_along_another_axis_compiles(name: str) -> None:
+    source = cuda.source("online_read_across")
+    for turn, dtype in enumerate(tuning.ELEMENTS):
+        cubin = nvrtc.compile_cubin(
+            source.text, ("sm_75", "sm_90")[turn % 2], name=source.name,
+            defines=cuda_read.across_defines(dtype, turn % 3, OF_READ[name]),
+            headers=source.headers,
+        )  # fmt: skip
+        assert cubin.log == ""

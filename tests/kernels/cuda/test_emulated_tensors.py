@@ -152,8 +152,6 @@ def test_what_is_not_there_is_refused_by_name() -> None:
         state_of(x, top_k=2)
     with pytest.raises(BackendUnavailableError, match="where is given"):
         DeviceState.first(x, -1, 0, OF_A_STATE, OF_A_CHUNK | {"where": x > 0})
-    with pytest.raises(ShapeError, match="side by side"):
-        read(x, axis=0)
     with pytest.raises(ShapeError, match="length 0"):
         read(x[:, :0], argmax=True)
     with pytest.raises(ShapeError, match="without select"):
@@ -263,7 +261,27 @@ def test_log_probabilities_of_numbers_are_those_of_the_rows() -> None:
     assert_close_to_truth(state_of(x).logprob(x), x, "log_softmax")
 
 
-def test_any_axis_of_a_chunk_that_is_the_last() -> None:
-    x = inputs("normal", 4, 90)
-    assert_close_to_truth(read_of(state_of(x, axis=1)), x, "read")
-    assert_close_to_truth(read_of(state_of(x, axis=None)), x, "read", axis=None)
+def test_a_state_of_any_axis() -> None:
+    x = inputs("normal", 12, 41).view(3, 4, 41)
+    for axis in (0, 1, 2, None):
+        got = read_of(state_of(x, axis=axis, entropy=True, argmax=True))
+        assert_close_to_truth(got, x, "read", axis=axis, entropy=True, argmax=True)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_row_along_another_axis_is_close_to_the_truth(family: str, dtype: str) -> None:
+    x = inputs(family, 37, 70, dtype)
+    options = EVERYTHING | {"select": chosen(x)} if x.shape[1] else {"entropy": True}
+    across = x.T.contiguous()
+    assert_close_to_truth(read(across, axis=0, **options), across, "read", axis=0, **options)
+
+
+def test_a_state_of_parts_along_another_axis() -> None:
+    x = inputs("ties", 37, 70).T.contiguous()
+    columns = np.random.default_rng(0).integers(0, 70, (37, 2))
+    logits = torch.gather(x.T, -1, torch.from_numpy(columns)).double()
+    options = EVERYTHING | {"select": columns}
+    a = state_of(x[:30], axis=0, selected_logit=logits, **options)
+    b = state_of(x[30:], axis=0, offset=30, selected_logit=logits, **options)
+    assert_close_to_truth(read_of(a | b), x, "read", axis=0, **options)

@@ -7,9 +7,8 @@
 //
 // Row i begins at x[i / inner * x_outer + i % inner * x_inner].
 //
-// ENTROPY, SUM_P2, ARGMAX  1 when it is asked for
+// ARGMAX         1 when it is asked for; further switches are in results.cuh
 // RANKS          how many selected columns of a row get their place, from the first
-// STATE          1 to write, in place of results, the sums that they are made of
 // ROW_THREADS    threads that share a row, a power of two: less than BLOCK_THREADS up to a warp
 // BLOCK_THREADS  threads of a block, a multiple of 32
 // VECTORS        vectors that a thread loads at a time
@@ -17,22 +16,13 @@
 // MIN_BLOCKS     blocks that must fit a multiprocessor
 typedef long long Index;
 
-#define GIVEN STATE
-
-#include "moments.cuh"
 #include "place.cuh"
+#include "results.cuh"
 
 constexpr int ROWS = BLOCK_THREADS / ROW_THREADS;  // rows of a block
 constexpr int WARPS = BLOCK_THREADS / 32;
 static_assert(ROWS == 1 || ROW_THREADS <= 32, "several rows a block: each within a warp");
 static_assert(ROWS == 1 || CLUSTER == 1, "a cluster shares one row");
-
-struct Sum {
-    static __device__ long long of(long long a, long long b) { return a + b; }
-};
-struct Least {
-    static __device__ long long of(long long a, long long b) { return a < b ? a : b; }
-};
 
 // Of a number of each thread of the row; scratch is for this alone.
 template <class Join>
@@ -63,7 +53,7 @@ __device__ __forceinline__ long long joined(long long a, long long* scratch) {
 // The logit of a selected column: given, or where the row has it.
 __device__ __forceinline__ Real logit_of(const Row& row, long long column, const double* logits,
                                          long long place) {
-#if GIVEN
+#if STATE
     return row.vocab ? (Real)logits[place] : (Real)0;
 #else
     return column >= 0 && column < row.vocab ? to_real(((const Element*)row.x)[row.head + column])
@@ -73,8 +63,6 @@ __device__ __forceinline__ Real logit_of(const Row& row, long long column, const
 #endif
 
 #if ARGMAX
-constexpr long long NOWHERE = 0x7fffffffffffffff;
-
 // The first column that holds m, or NaN, of N vectors from `at`, STEP apart.
 template <int N, int STEP>
 __device__ __noinline__ Index first_of(const Row row, Index at, Real m) {
@@ -129,7 +117,8 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
 #pragma unroll
     for (int k = 0; k < RANKS; ++k) {
         const long long column = inside ? select[index * selects + k] : -1;
-        places[k] = place_of(row, column, logit_of(row, column, logits, index * selects + k));
+        const Real logit = logit_of(row, column, logits, index * selects + k);
+        places[k] = place_of(row.head, row.vocab, column, logit);
     }
 #endif
 
@@ -170,9 +159,9 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
         const Real logit = logit_of(row, column, logits, place);
         Index before = places[k].count;
         if (logit != logit)
-            before = count_nans<ROW_THREADS * CLUSTER>(row, member, within(row, column));
+            before = count_nans<ROW_THREADS * CLUSTER>(row, member, within(row.vocab, column));
         else if (member == 0)
-            before += rest(row, places[k].vector, within(row, column), logit);
+            before += rest(row, places[k].vector, within(row.vocab, column), logit);
         before = joined<Sum>(before, counts + k * WARPS * CLUSTER);
         if (inside && member == 0)
             rank[place] = STATE || (column >= 0 && column < vocab) ? before : -1;
@@ -186,35 +175,16 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
 #endif
 
     if (!inside) return;
-#if STATE
-    double* state = (double*)result;
-    if (member == 0) {
-        state[index] = all.m;
-#pragma unroll
-        for (int k = 0; k < SUMS; ++k) state[(k + 1) * rows + index] = all.sum[k];
-    }
-#else
-    const bool regular = fabs(all.m) < infinity();
-    const Real log_d = regular ? log_one_plus(all.sum[0]) : not_a_number();
-    const Real d = regular ? 1 + all.sum[0] : not_a_number();
+#if !STATE
     if (selected) {
         for (long long j = member; j < selects; j += ROW_THREADS * CLUSTER) {
-            const long long at = select[index * selects + j];
+            const long long place = index * selects + j;
+            const long long at = select[place];
             const bool exists = at >= 0 && at < vocab;
-            const Real gap = exists ? to_real(columns[at]) - all.m : not_a_number();
-            selected[index * selects + j] = over_temperature(gap, scale) - log_d;
+            selected[place] =
+                log_probability(all, exists ? to_real(columns[at]) : not_a_number(), scale);
         }
     }
-    if (member != 0) return;
-    const Real m = over_temperature(all.m, scale);
-    // An infinite maximum is the result, and so is NaN.
-    ((Real*)result)[index] = regular ? m + log_d : m;
-    max[index] = m;
-#if ENTROPY
-    entropy[index] = log_d - all.sum[S1] / d;
 #endif
-#if SUM_P2
-    sum_p2[index] = (1 + all.sum[S2]) / d / d;
-#endif
-#endif
+    if (member == 0) write_row(Results{result, max, entropy, sum_p2}, index, rows, all, scale);
 }

@@ -1,7 +1,7 @@
 // The place of a column in the order of its row: how many columns come before it. That is all that
 // are NaN or larger, and to its left those that are equal.
 //
-// GIVEN  1 when the column's logit is given and it may lie outside of the columns at hand
+// STATE  1 when the column's logit is given and it may lie outside of the columns at hand
 #pragma once
 #include "row.cuh"
 
@@ -38,19 +38,20 @@ __device__ __forceinline__ Word word_of(Element e) {
 #endif
 }
 
-__device__ __forceinline__ Index within(const Row& row, long long column) {
-    return column < 0 ? -1 : column < row.vocab ? column : row.vocab;
+__device__ __forceinline__ Index within(Index vocab, long long column) {
+    return column < 0 ? -1 : column < vocab ? column : vocab;
 }
 
-// That of a column of the row; with GIVEN of any column, of which `logit` is the number.
-__device__ __forceinline__ Place place_of(const Row& row, long long column, Real logit) {
+// That of a column of a row whose column 0 is element `head` of a vector; with STATE of any column,
+// of which `logit` is the number.
+__device__ __forceinline__ Place place_of(int head, Index vocab, long long column, Real logit) {
     Element own = to_element(logit);
-    if (GIVEN && to_real(own) > logit) own = next_below(own);
+    if (STATE && to_real(own) > logit) own = next_below(own);
     Place place;
     place.right = word_of(own);
-    place.left = word_of(!GIVEN || to_real(own) == logit ? next_below(own) : own);
+    place.left = word_of(!STATE || to_real(own) == logit ? next_below(own) : own);
     // Nothing is to the left of vector 0, to which -1 rounds.
-    place.vector = (row.head + within(row, column)) / WIDTH;
+    place.vector = (head + within(vocab, column)) / WIDTH;
     place.count = 0;
     return place;
 }
