@@ -5,7 +5,7 @@ Knows nothing of how a state came about.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +36,17 @@ class StateFields:
 
     __slots__ = ("_asked", "_columns", "_dtype", "_library", "_parts", "_stop")
 
-    #: The arithmetic of the parts, in the arrays that they are.
-    _maths: ClassVar[Any] = _merge
-
     _asked: Asked
     _parts: Parts
     _dtype: str | None
     _library: str
     _columns: int
     _stop: int
+
+    @property
+    def _maths(self) -> Any:
+        """The arithmetic of the parts, in the arrays that they are."""
+        return _merge
 
     @property
     @outside_graphs

@@ -9,12 +9,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, cuda, driver
+from oneread.runtime.lines import VECTOR_BYTES, Lines, Places, lines_of, rows_of
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
 from oneread.spec import KernelRecord
 
 __all__ = [
     "Asked",
-    "Places",
+    "Fields",
     "across_defines",
     "ahead",
     "defines",
@@ -52,7 +53,7 @@ class Asked(NamedTuple):
         }  # fmt: skip
 
 
-class Places(NamedTuple):
+class Fields(NamedTuple):
     """Addresses of what is read besides x, and of results, each contiguous; 0 for none.
 
     `result` is lse; for a state float64 numbers, all maxima first, then each sum of all rows.
@@ -81,18 +82,18 @@ class Reading(NamedTuple):
     what: str
 
     def __call__(
-        self, x: cuda.Memory, places: Places, selects: int, temperature: cuda.Temperature
+        self, x: cuda.Memory, fields: Fields, selects: int, temperature: cuda.Temperature
     ) -> None:
         """Put it into the stream of `x`."""
-        numbers = [*self.numbers, selects, *places[1:]]
+        numbers = [*self.numbers, selects, *fields[1:]]
         launch = cuda.Launch(
             self.function, self.grid, self.block, 0, numbers, self.record, self.what
         )
-        launch(x.stream, x.address, places.result, temperature.value, temperature.address)
+        launch(x.stream, x.address, fields.result, temperature.value, temperature.address)
 
 
 def read(
-    x: cuda.Memory, axis: int, asked: Asked, places: Places, selects: int, manner: cuda.Manner
+    x: cuda.Memory, axis: int, asked: Asked, fields: Fields, selects: int, manner: cuda.Manner
 ) -> None:
     """Put `read` along an axis into the stream of `x`, of `selects` columns of each row.
 
@@ -102,13 +103,13 @@ def read(
     kind = 0 if manner.temperature is None else 2 if given.address else 1
     for now in launches(asked):
         ready = prepared(
-            now, x.dtype, x.shape, x.strides, axis, kind, x.address % cuda.VECTOR_BYTES, x.device,
+            now, x.dtype, x.shape, x.strides, axis, kind, x.address % VECTOR_BYTES, x.device,
             manner.by_length,
         )  # fmt: skip
-        ready(x, places, selects, given)
-        places = places._replace(
-            selected=0, select=places.select + MOST_RANKS * _BYTES,
-            rank=places.rank + MOST_RANKS * _BYTES, logits=places.logits + MOST_RANKS * _BYTES,
+        ready(x, fields, selects, given)
+        fields = fields._replace(
+            selected=0, select=fields.select + MOST_RANKS * _BYTES,
+            rank=fields.rank + MOST_RANKS * _BYTES, logits=fields.logits + MOST_RANKS * _BYTES,
         )  # fmt: skip
 
 
@@ -126,43 +127,39 @@ def prepared(
 ) -> Reading:  # fmt: skip
     """Return the kernel for a geometry."""
     where = driver.device(device)
-    lines = cuda._lines(shape, strides, None, axis)
+    lines = lines_of(shape, axis, strides, None)
     if lines.x[2] == 1 or lines.vocab <= 1:
-        return _along(asked, dtype, lines, tempered, offset, by_length, where)
+        what = rows_of(dtype, lines, Places(offset), result=False)
+        return _along(asked, what, lines, tempered, by_length, where)
     return _across(asked, dtype, lines, tempered, where)
 
 
 def _along(
-    asked: Asked, dtype: str, lines: Any, tempered: int, offset: int, by_length: bool,
-    where: driver.Device,
-) -> Reading:  # fmt: skip
+    asked: Asked, rows: Rows, lines: Lines, tempered: int, by_length: bool, where: driver.Device
+) -> Reading:
     """Rows whose columns lie side by side."""
-    size, width = ELEMENTS[dtype][1], cuda.VECTOR_BYTES
-    steps = [step * size for count, step in zip(lines[:2], lines.x, strict=False) if count > 1]
-    aligned = not any(n % width for n in (offset, lines.vocab * size, *steps))
-    rows = lines.outer * lines.inner
-    what = Rows(dtype, rows, lines.vocab, width, aligned)
     choice = choose(
-        "read", what, where.target, temperature=tempered, by_length=by_length, ranks=asked.ranks
+        "read", rows, where.target, temperature=tempered, by_length=by_length, ranks=asked.ranks
     )
     function = cuda._loaded(
         where.index, choice.kernel, defines(choice, asked), choice.dynamic_bytes, choice.cluster
     )
     return Reading(
-        function, cuda._checked_grid(choice.grid(rows), "read", lines), choice.block,
-        (rows, lines.inner, lines.vocab, lines.x[0], lines.x[1]),
-        _record(choice.kernel, dtype, "rows", choice.cluster, where), f"read of {what}",
+        function, cuda._checked_grid(choice.grid(rows.rows), "read", lines), choice.block,
+        (lines.rows, lines.inner, lines.vocab, lines.x[0], lines.x[1]),
+        _record(choice.kernel, rows.dtype, "rows", choice.cluster, where),
+        cuda._what("read", rows.dtype, lines),
     )  # fmt: skip
 
 
-def _across(asked: Asked, dtype: str, lines: Any, tempered: int, where: driver.Device) -> Reading:
+def _across(asked: Asked, dtype: str, lines: Lines, tempered: int, where: driver.Device) -> Reading:
     """Rows whose neighbours lie side by side, or that are strewn over memory."""
     macros = across_defines(dtype, tempered, asked)
     grid = cuda._checked_grid(lines.outer * -(-lines.inner // _SIDE), "read", lines)
     function = cuda._loaded(where.index, _ACROSS, tuple(macros.items()), 0, 1)
     return Reading(
         function, grid, _SIDE * _SHARES, (lines.outer, lines.inner, lines.vocab, *lines.x),
-        _record(_ACROSS, dtype, "strided", 1, where), f"read of {lines}",
+        _record(_ACROSS, dtype, "strided", 1, where), cuda._what("read", dtype, lines),
     )  # fmt: skip
 
 

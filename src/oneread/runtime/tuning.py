@@ -12,7 +12,17 @@ from typing import Any, Final, NamedTuple
 
 from oneread.spec import BackendUnavailableError
 
-__all__ = ["ELEMENTS", "FOLDER", "Choice", "Rows", "choices", "choose"]
+__all__ = [
+    "ELEMENTS",
+    "FOLDER",
+    "Choice",
+    "Neighbours",
+    "Rows",
+    "choices",
+    "choices_across",
+    "choose",
+    "choose_across",
+]
 
 #: Where the kernels are.
 FOLDER: Final = Path(__file__).parents[1] / "kernels" / "cuda"
@@ -21,6 +31,9 @@ FOLDER: Final = Path(__file__).parents[1] / "kernels" / "cuda"
 ELEMENTS: Final = {
     "float32": (0, 4), "float16": (1, 2), "bfloat16": (2, 2), "float64": (3, 8),
 }  # fmt: skip
+
+#: Numbers of the ops in the sources.
+_OPS: Final = {"softmax": 0, "log_softmax": 1, "logsumexp": 2}
 
 #: Threads and blocks that fit a multiprocessor, where it is not 2048 and 32.
 _ROOM: Final = {75: (1024, 16), 86: (1536, 16), 89: (1536, 24), 120: (1536, 24)}
@@ -53,6 +66,20 @@ class Rows(NamedTuple):
         return -(-self.vocab // width) + (not self.aligned)
 
 
+class Neighbours(NamedTuple):
+    """What a kernel is to run over along another axis than the last.
+
+    `inner` rows lie side by side, `vector_bytes` of them can be read at once. `masked` says that a
+    mask or lengths leave columns out.
+    """
+
+    dtype: str
+    inner: int
+    vocab: int
+    vector_bytes: int
+    masked: bool = False
+
+
 class Choice(NamedTuple):
     """A kernel, what it is compiled with and how it is launched."""
 
@@ -69,6 +96,13 @@ class Choice(NamedTuple):
     def grid(self, rows: int) -> int:
         """Return the number of blocks for so many rows."""
         return -(-rows // self.rows_a_block) * self.cluster
+
+    def beside(self, more: dict[str, int]) -> Choice:
+        """Return it with a mask, lengths or a second loop, which take a few registers more."""
+        defines = dict(self.defines) | more
+        if more and "MIN_BLOCKS" in defines:
+            defines["MIN_BLOCKS"] = max(1, defines["MIN_BLOCKS"] * 3 // 4)
+        return self._replace(defines=tuple(defines.items()))
 
 
 def _rows_of(op: str) -> list[dict[str, Any]]:
@@ -114,6 +148,63 @@ def choices(
     return found
 
 
+def choose_across(op: str, what: Neighbours, target: str, *, temperature: int = 0) -> Choice:
+    """Return the first row of the table of `across` that holds these rows on this target."""
+    for row in table()["across"]:
+        if _spans(row, op, what):
+            return _choice_across(op, row, what.dtype, int(target.removeprefix("sm_")), temperature)
+    raise BackendUnavailableError(f"no kernel does {op} of {what} on {target}")
+
+
+def choices_across(op: str, target: str) -> dict[str, list[Choice]]:
+    """Return for each element type all that `choose_across` can answer without a temperature."""
+    number = int(target.removeprefix("sm_"))
+    found: dict[str, list[Choice]] = {}
+    for dtype in ELEMENTS:
+        for row in table()["across"]:
+            what = Neighbours(dtype, 1 << 20, row.get("columns", _ANY_VECTORS), _VECTOR_BYTES)
+            if _spans(row, op, what):
+                found.setdefault(dtype, []).append(_choice_across(op, row, dtype, number, 0))
+    return found
+
+
+def _spans(row: dict[str, Any], op: str, what: Neighbours) -> bool:
+    size = ELEMENTS[what.dtype][1]
+    access = row.get("access", size)
+    return bool(
+        row.get("bytes", size) == size
+        and size <= access <= what.vector_bytes
+        and what.vocab <= row.get("columns", what.vocab)
+        and what.inner >= row.get("inner", 1)
+        and (row["kernel"] == "softmax_across" or not (op == "logsumexp" or what.masked))
+    )
+
+
+def _choice_across(
+    op: str, row: dict[str, Any], dtype: str, target: int, temperature: int
+) -> Choice:
+    element, size = ELEMENTS[dtype]
+    access, side = row.get("access", size), row["side"]
+    defines = {
+        "ELEMENT": element, "VECTOR_BYTES": access, "TEMPERATURE": temperature, "SIDE": side,
+    }  # fmt: skip
+    if row["kernel"] == "softmax_across":
+        block = side * row["shares"]
+        defines |= {"OP": _OPS[op], "SHARES": row["shares"], "AHEAD": row["ahead"]}
+    else:
+        block = row["block_threads"]
+        defines |= {"LOG": _OPS[op], "BLOCK_THREADS": block, "VECTORS": row["per_thread"]}
+        defines["MIN_BLOCKS"] = _blocks(row["min_blocks"], block, target)
+    width = access // size
+    return Choice(row["kernel"], block, side * width, 1, 0, tuple(defines.items()), row["measured"])
+
+
+def _blocks(wanted: int, block: int, target: int) -> int:
+    """Return how many blocks a multiprocessor is to hold, where so many have room."""
+    threads, blocks = _ROOM.get(target, _MOST_ROOM)
+    return max(1, min(wanted, threads // block, blocks))
+
+
 def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> bool:
     return bool(
         row.get("bytes", ELEMENTS[what.dtype][1]) == ELEMENTS[what.dtype][1]
@@ -129,9 +220,7 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
 
 def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: int) -> Choice:
     block, cluster, vectors = row["block_threads"], row.get("cluster", 1), row["per_thread"]
-    threads, blocks = _ROOM.get(target, _MOST_ROOM)
     row_threads = row.get("row_threads", block)
-    shared = row["kernel"] == "softmax_shared"
     defines = {
         "ELEMENT": ELEMENTS[what.dtype][0],
         "VECTOR_BYTES": what.vector_bytes,
@@ -141,11 +230,11 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         "ROW_THREADS": row_threads,
         "VECTORS": vectors,
         "CLUSTER": cluster,
-        "MIN_BLOCKS": max(1, min(row["min_blocks"], threads // block, blocks)),
+        "MIN_BLOCKS": _blocks(row["min_blocks"], block, target),
     }
     if op in ("softmax", "log_softmax"):
-        defines["LOG"] = int(op == "log_softmax")
-    for name in ("keep", "at_once"):
+        defines["LOG"] = _OPS[op]
+    for name in ("keep", "held", "at_once"):
         if name in row:
             defines[name.upper()] = row[name]
     return Choice(
@@ -153,7 +242,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         block,
         block // row_threads,
         cluster,
-        block * vectors * what.vector_bytes if shared else 0,
+        block * (vectors - row["held"]) * what.vector_bytes if "held" in row else 0,
         tuple(defines.items()),
         row["measured"],
         row.get("ranks"),

@@ -60,15 +60,62 @@ def test_narrow_accesses_compile_too(op: str, vector_bytes: int) -> None:
             assert code_of(tuning.choose(op, what, "sm_80"), "sm_80").log == ""
 
 
-@pytest.mark.parametrize("op", [0, 1, 2])
-def test_rows_side_by_side_compile(op: int) -> None:
-    source = cuda.source("softmax_across")
-    for number, size in tuning.ELEMENTS.values():
-        defines = cuda.across_defines(number, size, 0) | {"OP": op}
-        cubin = nvrtc.compile_cubin(
-            source.text, "sm_75", name=source.name, defines=defines, headers=source.headers
-        )
-        assert cubin.log == ""
+@pytest.mark.parametrize("op", OPS)
+def test_rows_side_by_side_compile(op: str) -> None:
+    for choices in tuning.choices_across(op, "sm_75").values():
+        for choice in choices:
+            assert code_of(choice, "sm_75").log == "", choice
+
+
+def test_strips_read_neighbours_at_once_and_spill_nothing(tmp_path: Path) -> None:
+    found = tuning.choices_across("softmax", "sm_90")
+    strips = [
+        choice
+        for dtype in ("float32", "bfloat16", "float64")
+        for choice in found[dtype]
+        if choice.kernel == "softmax_strip"
+    ]
+    assert strips
+    for i, choice in enumerate(strips):
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice, "sm_90").code)
+        assert_sass(path).no_spills().vector_load(dict(choice.defines)["VECTOR_BYTES"])
+
+
+#: The launches that leave the fewest registers, of each kernel: op, type, rows, columns.
+CROWDED = (
+    ("softmax", "float32", 4000, 32_768), ("softmax", "bfloat16", 4000, 65_536),
+    ("softmax", "bfloat16", 4000, 32_768), ("log_softmax", "float32", 4000, 128_256),
+    ("softmax", "float64", 4000, 2048), ("softmax", "bfloat16", 4000, 1_000_000),
+    ("logsumexp", "bfloat16", 4000, 131_072), ("logsumexp", "float32", 4000, 4096),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [{"WHERE": 2}, {"WHERE": 1, "LENGTHS": 1, "LOOPS": 2}])
+def test_masks_and_lengths_spill_nothing(beside: dict[str, int], tmp_path: Path) -> None:
+    for i, (op, dtype, rows, vocab) in enumerate(CROWDED):
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab), "sm_90").beside(beside)
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice, "sm_90").code)
+        try:
+            assert_sass(path).no_spills()
+        except AssertionError as error:
+            raise AssertionError(f"{choice.kernel} of {dtype} {vocab}: {error}") from None
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_masks_and_lengths_compile_without_a_word(target: str) -> None:
+    masked = {"WHERE": 1, "LENGTHS": 1}
+    for op, dtype, rows, vocab in CROWDED[::2]:
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab, 16, aligned=False), target)
+        choice = choice.beside(masked | {"LOOPS": 2})
+        assert code_of(choice, target).log == "", choice
+    for op in OPS:
+        neighbours = tuning.Neighbours("bfloat16", 64, 100, 2, masked=True)
+        choice = tuning.choose_across(op, neighbours, target)
+        assert choice.kernel == "softmax_across"
+        choice = choice.beside(masked)
+        assert code_of(choice, target).log == "", choice
 
 
 ALL_OF_READ = cuda_read.Asked(entropy=True, sum_p2=True, argmax=True, ranks=cuda_read.MOST_RANKS)

@@ -20,6 +20,7 @@ from oneread.testing import FAMILIES, assert_close_to_truth
 
 torch = pytest.importorskip("torch", reason="what lies on a GPU are PyTorch's tensors")
 
+from oneread.backends import find  # noqa: E402
 from oneread.backends import torch_cuda as gpu  # noqa: E402
 from oneread.backends.torch_ import NAMES  # noqa: E402
 from oneread.ops import _device_read  # noqa: E402
@@ -46,7 +47,8 @@ def tensors_stay_on_a_cpu(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(gpu, "is_on_gpu", lambda x: isinstance(x, torch.Tensor))
     monkeypatch.setattr(gpu, "memory", memory)
     monkeypatch.setattr(gpu, "on", lambda x: nullcontext())
-    monkeypatch.setattr(gpu, "beside", lambda x, held: held)
+    monkeypatch.setattr(gpu, "beside", lambda x, array: torch.from_numpy(array))
+    monkeypatch.setattr(find, "gpu_backend", lambda x: gpu if isinstance(x, torch.Tensor) else None)
     cuda_read.prepared.cache_clear()
     yield
     cuda_read.prepared.cache_clear()

@@ -42,6 +42,17 @@ struct __align__(VECTOR_BYTES) Vector {
     Word w[WORDS];
 };
 
+// What one access moves.
+#if VECTOR_BYTES == 16
+typedef uint4 Bits;
+#elif VECTOR_BYTES == 8
+typedef uint2 Bits;
+#elif VECTOR_BYTES == 4
+typedef unsigned Bits;
+#else
+typedef unsigned short Bits;
+#endif
+
 __device__ __forceinline__ Real infinity() {
 #if ELEMENT == FLOAT64
     return __longlong_as_double(0x7ff0000000000000ll);

@@ -34,35 +34,53 @@ __device__ __forceinline__ void move_sums(Real* sum, Real m, Real top, Real apar
     sum[0] = (sum[0] + apart) * f;
 }
 
-// Columns taken in so far by one thread: Stream of running.cuh with more sums. `lost` is what
-// rounding took from them.
-struct MomentStream {
+// The largest so far: with paired halves that of the even places and that of the odd ones.
 #if PAIRED_MAX
-    unsigned seen;
+typedef unsigned Most;
 #else
-    Real seen;
+typedef Real Most;
 #endif
+
+__device__ __forceinline__ Real largest_of(Most most) {
+#if PAIRED_MAX
+    return larger(low_of(most), high_of(most));
+#else
+    return most;
+#endif
+}
+
+__device__ __forceinline__ Most least() {
+#if PAIRED_MAX
+    return 0x10001u * lowest();
+#else
+    return -infinity();
+#endif
+}
+
+// Columns taken in so far by one thread. All but those in `seen` are in the sums, of which `lost`
+// is what rounding took. These are below `base`: for types of 16 bits without a temperature the
+// largest of the columns in the sums, else the largest of all.
+struct MomentStream {
+    Most seen;
+#if FUSED
+    Most added;
+#endif
+    Real base;
     Real sum[SUMS];
     Real lost[SUMS];
 };
 
 __device__ __forceinline__ MomentStream no_moments() {
     MomentStream s = {};
-#if PAIRED_MAX
-    s.seen = 0x10001u * lowest();
-#else
-    s.seen = -infinity();
+    s.seen = least();
+#if FUSED
+    s.added = least();
 #endif
+    s.base = -infinity();
     return s;
 }
 
-__device__ __forceinline__ Real top(const MomentStream& s) {
-#if PAIRED_MAX
-    return larger(low_of(s.seen), high_of(s.seen));
-#else
-    return s.seen;
-#endif
-}
+__device__ __forceinline__ Real top(const MomentStream& s) { return largest_of(s.seen); }
 
 // Of each number and the largest so far keep the larger; the smaller takes its place in the
 // vector, so that the largest of all is never in a sum.
@@ -73,17 +91,102 @@ __device__ __forceinline__ void displace(MomentStream& s, Vector& v) {
         const unsigned pair = v.w[i];
         v.w[i] = min_of_pairs(s.seen, pair);
         s.seen = max_of_pairs(s.seen, pair);
+#if FUSED
+        s.added = max_of_pairs(s.added, v.w[i]);
+#endif
     }
 #else
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
         const Real x = number(v, i);
-        set(v, i, to_element(smaller(s.seen, x)));
+        const Real low = smaller(s.seen, x);
         s.seen = larger(s.seen, x);
+#if FUSED
+        s.added = larger(s.added, low);
+#endif
+        set(v, i, to_element(low));
     }
 #endif
 }
 
+#if FUSED
+// Numbers of 16 bits: x log2 e - base log2 e is a single FMA, whose rounding counts for little, as
+// the powers that count are near 0. What rounding took from base log2 e is multiplied out at last.
+struct Below {
+    Real unit;     // log2 e
+    Real product;  // base * unit, rounded
+    Real lost;     // what that took
+    Real back;     // 1 / unit
+#if ENTROPY
+    Element floor;  // what lies lower is raised to it: its power is 0, and 0 * inf has no value
+    bool flat;      // whether there is no floor: then only columns at the base have a power
+#endif
+};
+
+__device__ __forceinline__ Below below(Real base) {
+    Below b;
+    // From 2^17 on numbers are 512 apart or more: any unit makes the others' powers 0, and this one
+    // keeps products exact and finite.
+    const bool is_far = fabsf(base) >= 131072.0f;
+    b.unit = is_far ? 0.25f : 1.4426950408889634f;
+    b.back = is_far ? 4.0f : 0.69314718055994531f;
+    b.product = base * b.unit;
+    b.lost = fmaf(base, b.unit, -b.product);
+#if ENTROPY
+#if ELEMENT == BFLOAT16
+    const Element floor = 0xfe80;  // -2^126, so that no product overflows
+#else
+    const Element floor = 0xfbff;  // -65504
+#endif
+    b.flat = base <= to_real(floor) + 200;
+    b.floor = b.flat ? lowest() : floor;
+#endif
+    return b;
+}
+
+__device__ __forceinline__ Real floored(const Below& b, Real x) {
+#if ENTROPY && !PAIRED_MAX
+    return larger(x, to_real(b.floor));
+#else
+    return x;
+#endif
+}
+
+// Add what the columns of a vector have, in powers of 2.
+__device__ __forceinline__ void add_powers(Real* sum, Vector v, const Below& b) {
+#if ENTROPY && PAIRED_MAX
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) v.w[i] = max_of_pairs(v.w[i], 0x10001u * b.floor);
+#endif
+    Real own[SUMS];
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+        const Real p = fmaf(floored(b, number(v, i)), b.unit, -b.product);
+        const Real e = exp2_approx(p);
+        own[0] = i == 0 ? e : own[0] + e;
+#if ENTROPY
+        own[S1] = i == 0 ? p * e : fma(p, e, own[S1]);
+#endif
+#if SUM_P2
+        own[S2] = i == 0 ? e * e : fma(e, e, own[S2]);
+#endif
+    }
+#pragma unroll
+    for (int k = 0; k < SUMS; ++k) sum[k] += own[k];
+}
+
+// From powers of 2 to what moments are.
+__device__ __forceinline__ void settle(Real* sum, const Below& b) {
+    const Real drift = exp2_approx(-b.lost);
+#if ENTROPY
+    sum[S1] = b.flat ? (Real)0 : (sum[S1] - b.lost * sum[0]) * (b.back * drift);
+#endif
+#if SUM_P2
+    sum[S2] *= drift * drift;
+#endif
+    sum[0] *= drift;
+}
+#else
 // Add what the columns of a vector have below `base`.
 __device__ __forceinline__ void add_powers(Real* sum, const Vector& v, Real base,
                                            const Scale& scale) {
@@ -104,20 +207,29 @@ __device__ __forceinline__ void add_powers(Real* sum, const Vector& v, Real base
 #pragma unroll
     for (int k = 0; k < SUMS; ++k) sum[k] += own[k];
 }
+#endif
 
 // Take in N vectors, of which nothing is left.
 template <int N>
 __device__ __forceinline__ void absorb(MomentStream& s, Vector* v, const Scale& scale) {
-    const Real before = top(s);
+    const Real before = s.base;
 #pragma unroll
     for (int i = 0; i < N; ++i) displace(s, v[i]);
-    const Real base = reference(top(s));
     Real added[SUMS] = {};
+#if FUSED
+    s.base = largest_of(s.added);
+    const Below b = below(reference(s.base));
 #pragma unroll
-    for (int i = 0; i < N; ++i) add_powers(added, v[i], base, scale);
+    for (int i = 0; i < N; ++i) add_powers(added, v[i], b);
+    settle(added, b);
+#else
+    s.base = top(s);
+#pragma unroll
+    for (int i = 0; i < N; ++i) add_powers(added, v[i], reference(s.base), scale);
+#endif
     // Compensated, so that a long row is as exact as a short one.
-    move_sums(s.sum, before, base, 0, scale);
-    move_sums(s.lost, before, base, 0, scale);
+    move_sums(s.sum, before, reference(s.base), 0, scale);
+    move_sums(s.lost, before, reference(s.base), 0, scale);
 #pragma unroll
     for (int k = 0; k < SUMS; ++k) {
         const Real more = added[k] - s.lost[k];
@@ -132,6 +244,9 @@ __device__ __forceinline__ Moments total(const MomentStream& s, const Scale& sca
     all.m = top(s);
 #pragma unroll
     for (int k = 0; k < SUMS; ++k) all.sum[k] = s.sum[k] - s.lost[k];
+#if FUSED
+    move_sums(all.sum, s.base, all.m, 0, scale);
+#endif
 #if PAIRED_MAX
     Real other[SUMS] = {};
     move_sums(other, smaller(low_of(s.seen), high_of(s.seen)), all.m, 1, scale);

@@ -68,7 +68,8 @@ template <int N, int STEP>
 __device__ __noinline__ Index first_of(const Row row, Index at, Real m) {
     Index found = NOWHERE;
     for (int i = N - 1; i >= 0; --i) {
-        const Vector v = load_edge(row, at + i * STEP);
+        Vector v;
+        load<1, STEP>(row, at + i * STEP, &v);
 #pragma unroll
         for (int e = WIDTH - 1; e >= 0; --e) {
             const Real x = number(v, e);
@@ -107,7 +108,7 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
     // Lanes of a row beyond the last stay, with nothing: their warp merges together.
     const bool inside = index < rows;
     const Scale scale = scale_of(temperature, temperatures, inside ? index : 0);
-    const Index outer = inner == 1 ? index : index / inner;
+    const Index outer = index < inner ? 0 : index / inner;
     const Element* columns =
         x + (inside ? outer * x_outer + (index - outer * inner) * x_inner : 0);
     const Row row = row_at(columns, nullptr, inside ? vocab : 0);

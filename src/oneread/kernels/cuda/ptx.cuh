@@ -182,9 +182,13 @@ __device__ __forceinline__ void begin_copy(void* to, const void* from) {
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Wait for all copies that this thread began.
-__device__ __forceinline__ void wait_for_copies() {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+// What this thread began to copy since the last group, as one more group.
+__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Wait for all groups of this thread but the last PENDING.
+template <int PENDING>
+__device__ __forceinline__ void wait_for_groups() {
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING) : "memory");
 }
 #endif
 

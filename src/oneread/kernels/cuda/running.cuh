@@ -8,6 +8,10 @@
 #pragma once
 #include "element.cuh"
 
+#ifndef MERGE_FIRST
+#define MERGE_FIRST 0
+#endif
+
 struct __align__(2 * sizeof(Real)) Running {
     Real m;
     Real r;
@@ -273,18 +277,25 @@ __device__ __forceinline__ Running merge_warps(Running a, const Scale& scale, Ru
 // started: a block that has not cannot be written to.
 template <int WARPS, int BLOCKS>
 __device__ __forceinline__ Running merge_blocks(Running a, const Scale& scale, Running* scratch) {
-    a = merge_lanes<32>(a, scale);
     const int lane = (int)threadIdx.x % 32;
-    const int warp = (int)threadIdx.x / 32;
+#if MERGE_FIRST
+    a = merge_warps<WARPS>(a, scale, scratch + BLOCKS);
+    if ((int)threadIdx.x < BLOCKS)
+        store_remote((RealPair*)&scratch[cluster_rank()], threadIdx.x, a.m, a.r);
+    constexpr int PARTS = BLOCKS;
+#else
+    a = merge_lanes<32>(a, scale);
     if (lane < BLOCKS) {
-        Running* place = &scratch[cluster_rank() * WARPS + warp];
+        Running* place = &scratch[cluster_rank() * WARPS + threadIdx.x / 32];
         store_remote((RealPair*)place, lane, a.m, a.r);
     }
+    constexpr int PARTS = BLOCKS * WARPS;
+#endif
     cluster_arrive();
     cluster_wait();  // wrote: each warp into every block; reads: every warp all of them
     Running b = Running{-infinity(), 0};
 #pragma unroll
-    for (int i = lane; i < WARPS * BLOCKS; i += 32) b = merge(b, scratch[i], scale);
+    for (int i = lane; i < PARTS; i += 32) b = merge(b, scratch[i], scale);
     return merge_lanes<32>(b, scale);
 }
 #endif
