@@ -120,7 +120,8 @@ class DeviceState(State):
         with gpu.on(x):
             source, place = _one_axis(gpu, x, axes)
             if asked.count and length:
-                self._parts = self._merged(_read(gpu, source, place, asked, self._stop))
+                found = _read(gpu, source, place, asked, self._stop)
+                self._parts = self._merged(found) if self._columns else found
         self._dtype, self._seen = dtype, seen
         self._columns, self._stop = self._columns + length, stop
         return self

@@ -56,7 +56,7 @@ def read(
     cuda_read.read(
         cuda.Memory(x.ctypes.data, name, x.shape, steps, 0, 0), x.ndim - 1,
         cuda_read.Asked(entropy, sum_p2, argmax, selects if rank else 0),
-        cuda_read.Places(at.pop("lse"), **at), selects, cuda.Manner(given),
+        cuda_read.Fields(at.pop("lse"), **at), selects, cuda.Manner(given),
     )  # fmt: skip
     return Read(**made)
 
