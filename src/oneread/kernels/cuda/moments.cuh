@@ -18,20 +18,20 @@ struct __align__(2 * sizeof(Real)) Moments {
     Real sum[SUMS];
 };
 
-// Sums below a maximum that was m before and is `top` now, of which `apart` counts as 1 column
-// more: that which held m.
+// Sums below m as they are below `top`, with `apart` columns at m more: 1 for that which was kept
+// out of them. By the square of a root, so that nothing is lost that the result can hold.
 __device__ __forceinline__ void move_sums(Real* sum, Real m, Real top, Real apart,
                                           const Scale& scale) {
     const Real gap = over_temperature(m - top, scale);
-    const Real f = m == -infinity() ? (Real)0 : exp_below(gap);
+    const Real root = m == -infinity() ? (Real)0 : exp_below(gap / 2);
 #if ENTROPY
     // t exp(t) of a column infinitely far below is 0, its limit.
-    sum[S1] = f == 0 ? (Real)0 : (sum[S1] + gap * (sum[0] + apart)) * f;
+    sum[S1] = root == 0 ? (Real)0 : (sum[S1] + gap * (sum[0] + apart)) * root * root;
 #endif
 #if SUM_P2
-    sum[S2] = (sum[S2] + apart) * (f * f);
+    sum[S2] = (sum[S2] + apart) * (root * root) * (root * root);
 #endif
-    sum[0] = (sum[0] + apart) * f;
+    sum[0] = (sum[0] + apart) * root * root;
 }
 
 // The largest so far: with paired halves that of the even places and that of the odd ones.
@@ -58,13 +58,11 @@ __device__ __forceinline__ Most least() {
 }
 
 // Columns taken in so far by one thread. All but those in `seen` are in the sums, of which `lost`
-// is what rounding took. These are below `base`: for types of 16 bits without a temperature the
-// largest of the columns in the sums, else the largest of all.
+// is what rounding took. These are below `base`, the largest of the columns in them, so that the
+// powers that count are near 1.
 struct MomentStream {
     Most seen;
-#if FUSED
     Most added;
-#endif
     Real base;
     Real sum[SUMS];
     Real lost[SUMS];
@@ -72,10 +70,7 @@ struct MomentStream {
 
 __device__ __forceinline__ MomentStream no_moments() {
     MomentStream s = {};
-    s.seen = least();
-#if FUSED
-    s.added = least();
-#endif
+    s.seen = s.added = least();
     s.base = -infinity();
     return s;
 }
@@ -91,9 +86,7 @@ __device__ __forceinline__ void displace(MomentStream& s, Vector& v) {
         const unsigned pair = v.w[i];
         v.w[i] = min_of_pairs(s.seen, pair);
         s.seen = max_of_pairs(s.seen, pair);
-#if FUSED
         s.added = max_of_pairs(s.added, v.w[i]);
-#endif
     }
 #else
 #pragma unroll
@@ -101,17 +94,15 @@ __device__ __forceinline__ void displace(MomentStream& s, Vector& v) {
         const Real x = number(v, i);
         const Real low = smaller(s.seen, x);
         s.seen = larger(s.seen, x);
-#if FUSED
         s.added = larger(s.added, low);
-#endif
         set(v, i, to_element(low));
     }
 #endif
 }
 
 #if FUSED
-// Numbers of 16 bits: x log2 e - base log2 e is a single FMA, whose rounding counts for little, as
-// the powers that count are near 0. What rounding took from base log2 e is multiplied out at last.
+// Numbers of 16 bits: x log2 e - base log2 e is a single FMA, whose rounding counts for little where
+// the power counts. What rounding took from base log2 e is multiplied out at last.
 struct Below {
     Real unit;     // log2 e
     Real product;  // base * unit, rounded
@@ -215,15 +206,14 @@ __device__ __forceinline__ void absorb(MomentStream& s, Vector* v, const Scale& 
     const Real before = s.base;
 #pragma unroll
     for (int i = 0; i < N; ++i) displace(s, v[i]);
+    s.base = largest_of(s.added);
     Real added[SUMS] = {};
 #if FUSED
-    s.base = largest_of(s.added);
     const Below b = below(reference(s.base));
 #pragma unroll
     for (int i = 0; i < N; ++i) add_powers(added, v[i], b);
     settle(added, b);
 #else
-    s.base = top(s);
 #pragma unroll
     for (int i = 0; i < N; ++i) add_powers(added, v[i], reference(s.base), scale);
 #endif
@@ -244,9 +234,7 @@ __device__ __forceinline__ Moments total(const MomentStream& s, const Scale& sca
     all.m = top(s);
 #pragma unroll
     for (int k = 0; k < SUMS; ++k) all.sum[k] = s.sum[k] - s.lost[k];
-#if FUSED
     move_sums(all.sum, s.base, all.m, 0, scale);
-#endif
 #if PAIRED_MAX
     Real other[SUMS] = {};
     move_sums(other, smaller(low_of(s.seen), high_of(s.seen)), all.m, 1, scale);
