@@ -10,7 +10,7 @@ from oneread.runtime import nvrtc, tuning
 
 
 @pytest.mark.parametrize("target", nvrtc.TARGETS)
-@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "topk"])
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "read", "topk"])
 @pytest.mark.parametrize("dtype", tuning.ELEMENTS)
 def test_some_kernel_holds_any_row(op: str, dtype: str, target: str) -> None:
     size = tuning.ELEMENTS[dtype][1]
@@ -57,7 +57,7 @@ def test_strips_are_chosen_where_neighbours_can_be_read_together() -> None:
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_120"])
 def test_nothing_is_asked_of_a_target_that_it_has_not(target: str) -> None:
     number = int(target.removeprefix("sm_"))
-    for op in ("softmax", "logsumexp", "topk"):
+    for op in ("softmax", "logsumexp", "read", "topk"):
         for choice in itertools.chain(*tuning.choices(op, target).values()):
             defines = dict(choice.defines)
             assert number >= 90 or choice.cluster == 1

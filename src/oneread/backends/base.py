@@ -105,7 +105,7 @@ def misfit(role: str, shape: tuple[int, ...], wanted: tuple[int, ...], of: str) 
     )
 
 
-def check_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+def check_places(shape: tuple[int, ...], strides: tuple[int, ...], role: str = "out") -> None:
     """Raise when several elements of an output lie in one place."""
     if any(step == 0 and n > 1 for n, step in zip(shape, strides, strict=True)):
-        raise ShapeError(f"out has several elements in one place (strides {tuple(strides)})")
+        raise ShapeError(f"{role} has several elements in one place (strides {tuple(strides)})")

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from oneread.backends.base import STORAGE, check_places, misfit
 from oneread.backends.numpy_ import bfloat16
 from oneread.runtime.cuda import Memory
 from oneread.spec import BackendUnavailableError, DtypeError, ShapeError
+
+#: The name of the library for those who hold its arrays on a CPU: there they are NumPy's.
+LIBRARY: Final = "numpy"
+#: Functions on arrays, as far as NumPy and PyTorch have the same.
+NAMESPACE: Final = cupy
 
 
 def memory(x: Any) -> Memory:
@@ -53,23 +59,24 @@ def check_out(
     shape: tuple[int, ...],
     dtype: str,
     reads: Sequence[tuple[str, Any]] = (),
+    role: str = "out",
 ) -> None:
     """Raise when the result must not be written to `out`; `reads` is what is read beside `x`."""
     if not isinstance(out, cupy.ndarray):
-        raise DtypeError(f"out is a {type(out).__qualname__}; a CuPy array is allowed")
-    check(out, "out")
+        raise DtypeError(f"{role} is a {type(out).__qualname__}; a CuPy array is allowed")
+    check(out, role)
     if out.device.id != x.device.id:
-        raise BackendUnavailableError(f"out is on {place(out)}; x is on {place(x)}")
+        raise BackendUnavailableError(f"{role} is on {place(out)}; x is on {place(x)}")
     if out.dtype.name != dtype:
-        raise DtypeError(f"out holds {out.dtype}; the result is {dtype}")
+        raise DtypeError(f"{role} holds {out.dtype}; the result is {dtype}")
     if out.shape != shape:
-        raise ShapeError(f"out has shape {out.shape}; the result has shape {shape}")
+        raise ShapeError(f"{role} has shape {out.shape}; the result has shape {shape}")
     if cupy.may_share_memory(out, x) and not _is_same(out, x):
-        raise ShapeError("out shares memory with x; give x itself, or memory of its own")
-    for role, held in reads:
+        raise ShapeError(f"{role} shares memory with x; give x itself, or memory of its own")
+    for other, held in reads:
         if cupy.may_share_memory(out, held):
-            raise ShapeError(f"out shares memory with {role}; give memory of its own")
-    check_places(out.shape, out.strides)
+            raise ShapeError(f"{role} shares memory with {other}; give memory of its own")
+    check_places(out.shape, out.strides, role)
 
 
 def _is_same(a: Any, b: Any) -> bool:
@@ -143,3 +150,29 @@ def spread(numbers: Any, x: Any, shape: tuple[int, ...], dtype: str, role: str, 
 
 def _type(name: str, like: Any) -> np.dtype[Any]:
     return bfloat16(like) if name == "bfloat16" else np.dtype(name)
+
+
+def full(x: Any, shape: tuple[int, ...], value: float, dtype: str) -> Any:
+    """Return memory beside `x` that holds one number."""
+    return cupy.full(shape, value, _type(dtype, x))
+
+
+def beside(x: Any, array: NDArray[Any]) -> Any:
+    """Return an array of NumPy on the GPU of `x`."""
+    return cupy.asarray(array, array.dtype)
+
+
+def to_numpy(x: Any) -> NDArray[Any]:
+    """Return an array of NumPy; waits for the GPU."""
+    array: NDArray[Any] = x.get()
+    return array
+
+
+def copied(x: Any) -> Any:
+    """Return a copy."""
+    return x.copy()
+
+
+def take(x: Any, columns: Any) -> Any:
+    """Return the elements of each row, along the last axis, in its columns."""
+    return cupy.take_along_axis(x, columns, -1)

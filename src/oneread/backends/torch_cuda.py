@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.autograd import forward_ad
 
 from oneread.backends import torch_
@@ -21,10 +22,16 @@ from oneread.runtime.cuda import Memory
 from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, ShapeError
 
 __all__ = [
-    "calls", "cast", "check", "check_out", "contiguous", "copy_into", "dense_like", "dtype_of",
-    "empty", "empty_like", "is_contiguous", "is_on_gpu", "memory", "on", "permuted", "place",
-    "spread", "written",
+    "LIBRARY", "NAMESPACE", "beside", "calls", "cast", "check", "check_out", "contiguous",
+    "copied", "copy_into", "dense_like", "dtype_of", "empty", "empty_like", "full",
+    "is_contiguous", "is_on_gpu", "memory", "on", "permuted", "place", "spread", "take",
+    "to_numpy", "written",
 ]  # fmt: skip
+
+#: The name of the library for those who hold its arrays on a CPU.
+LIBRARY: Final = torch_.NAME
+#: Functions on arrays, as far as NumPy and CuPy have the same.
+NAMESPACE: Final = torch
 
 #: The float types, by name.
 FLOATS: Final = {dtype: name for dtype, name in NAMES.items() if name in FLOAT_DTYPES}
@@ -87,23 +94,24 @@ def check_out(
     shape: tuple[int, ...],
     dtype: str,
     reads: Sequence[tuple[str, torch.Tensor]] = (),
+    role: str = "out",
 ) -> None:
     """Raise when the result must not be written to `out`; `reads` is what is read beside `x`."""
     if not isinstance(out, torch.Tensor):
-        raise DtypeError(f"out is a {type(out).__qualname__}; a tensor is allowed")
-    check(out, "out")
+        raise DtypeError(f"{role} is a {type(out).__qualname__}; a tensor is allowed")
+    check(out, role)
     if out.device != x.device:
-        raise BackendUnavailableError(f"out is on {out.device}; x is on {x.device}")
+        raise BackendUnavailableError(f"{role} is on {out.device}; x is on {x.device}")
     if NAMES[out.dtype] != dtype:
-        raise DtypeError(f"out holds {out.dtype}; the result is {dtype}")
+        raise DtypeError(f"{role} holds {out.dtype}; the result is {dtype}")
     if tuple(out.shape) != shape:
-        raise ShapeError(f"out has shape {tuple(out.shape)}; the result has shape {shape}")
+        raise ShapeError(f"{role} has shape {tuple(out.shape)}; the result has shape {shape}")
     if torch._C._overlaps(out, x) and not _is_same(out, x):
-        raise ShapeError("out shares memory with x; give x itself, or memory of its own")
-    for role, held in reads:
+        raise ShapeError(f"{role} shares memory with x; give x itself, or memory of its own")
+    for other, held in reads:
         if torch._C._overlaps(out, held):
-            raise ShapeError(f"out shares memory with {role}; give memory of its own")
-    check_places(out.shape, out.stride())
+            raise ShapeError(f"{role} shares memory with {other}; give memory of its own")
+    check_places(out.shape, out.stride(), role)
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -172,3 +180,29 @@ def spread(
         return held.broadcast_to(shape)
     except RuntimeError:
         raise misfit(role, tuple(held.shape), shape, of) from None
+
+
+def full(x: torch.Tensor, shape: tuple[int, ...], value: float, dtype: str) -> torch.Tensor:
+    """Return memory beside `x` that holds one number."""
+    return torch.full(shape, value, dtype=DTYPES[dtype], device=x.device)
+
+
+def beside(x: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
+    """Return an array of NumPy as a tensor on the GPU of `x`, without waiting for that."""
+    return torch.from_numpy(array).pin_memory().to(x.device, non_blocking=True)
+
+
+def to_numpy(x: torch.Tensor) -> NDArray[Any]:
+    """Return a tensor as an array of NumPy; waits for the GPU."""
+    array: NDArray[Any] = x.cpu().numpy()
+    return array
+
+
+def copied(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy."""
+    return x.clone()
+
+
+def take(x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+    """Return the elements of each row, along the last axis, in its columns."""
+    return torch.gather(x, -1, columns)

@@ -77,6 +77,10 @@ def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Run an op on an array that lies on a GPU."""
+    if op == "read":
+        from oneread.ops import _device_read
+
+        return _device_read.run(x, axis, dtype, out, own, options)
     if op in ("top_k", "softmax_topk"):
         from oneread.ops import _device_topk
 
@@ -108,6 +112,10 @@ def warm(
     op: str, shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, Any]
 ) -> None:
     """Compile and load the kernel of a call with contiguous arrays of such a shape."""
+    if op == "read":
+        from oneread.ops import _device_read
+
+        _device_read.warm(shape, dtype, device, arguments)
     if op in ("top_k", "softmax_topk"):
         from oneread.ops import _device_topk
 
@@ -135,8 +143,8 @@ def warm(
 def _refuse_op(op: str, place: str) -> None:
     if op not in _OPS:
         raise BackendUnavailableError(
-            f"x is on {place}, where this version computes {', '.join(_OPS)}: for {op} give a copy "
-            "on a CPU"
+            f"x is on {place}, where this version computes {', '.join((*_OPS, 'read'))}: for {op} "
+            "give a copy on a CPU"
         )
 
 

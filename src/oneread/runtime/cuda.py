@@ -52,8 +52,8 @@ __all__ = [
 ]
 
 _HEADERS: Final = (
-    "beside.cuh", "element.cuh", "ending.cuh", "order.cuh", "ptx.cuh", "row.cuh", "running.cuh",
-    "shortlist.cuh",
+    "beside.cuh", "element.cuh", "ending.cuh", "moments.cuh", "order.cuh", "place.cuh", "ptx.cuh",
+    "results.cuh", "row.cuh", "running.cuh", "shortlist.cuh",
 )  # fmt: skip
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096

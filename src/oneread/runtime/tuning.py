@@ -111,6 +111,8 @@ class Choice(NamedTuple):
     dynamic_bytes: int
     defines: tuple[tuple[str, int], ...]
     measured: str
+    ranks: int | None = None
+    """How many columns of a row it may count for; None for any."""
 
     def grid(self, rows: int) -> int:
         """Return the number of blocks for so many rows."""
@@ -135,16 +137,18 @@ def table() -> dict[str, list[dict[str, Any]]]:
 
 
 def choose(
-    op: str, what: Rows, target: str, *, temperature: int = 0, by_length: bool = False
-) -> Choice:
+    op: str, what: Rows, target: str, *, temperature: int = 0, by_length: bool = False,
+    ranks: int = 0,
+) -> Choice:  # fmt: skip
     """Return the first row of the table that holds these rows on this target.
 
     `temperature` is 0 for none, 1 for one for all, 2 for one a row. With `by_length` the number of
-    rows does not count, so that a row's bits do not depend on it.
+    rows does not count, so that a row's bits do not depend on it. `ranks` columns of a row are
+    counted that come before others.
     """
     number = int(target.removeprefix("sm_"))
     for row in _rows_of(op):
-        if _holds(row, what, number, by_length):
+        if ranks <= row.get("ranks", ranks) and _holds(row, what, number, by_length):
             return _choice(op, row, what, number, temperature)
     raise BackendUnavailableError(f"no kernel does {op} of {what} on {target}")
 
@@ -283,4 +287,5 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         _dynamic_bytes(row, what.vector_bytes),
         tuple(defines.items()),
         row["measured"],
+        row.get("ranks"),
     )

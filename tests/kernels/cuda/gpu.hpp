@@ -432,6 +432,32 @@ inline unsigned short float_to_bfloat(float x) {
 inline unsigned pair_of(float low, float high) {
   return (unsigned)NARROW(high) << 16 | NARROW(low);
 }
+#if ELEMENT == 1
+#define WIDEN half_to_float
+#else
+inline float bfloat_to_float(unsigned short bits) { return cast_bits<float>((unsigned)bits << 16); }
+#define WIDEN bfloat_to_float
+#endif
+template <typename Join>
+unsigned of_pairs(unsigned a, unsigned b, const Join& join) {
+    const unsigned short low = join((unsigned short)a, (unsigned short)b);
+    return (unsigned)join((unsigned short)(a >> 16), (unsigned short)(b >> 16)) << 16 | low;
+}
+inline unsigned max_of_pairs(unsigned a, unsigned b) {
+    return of_pairs(a, b, [](unsigned short x, unsigned short y) {
+        return WIDEN(x) > WIDEN(y) || WIDEN(x) != WIDEN(x) ? x : y;
+    });
+}
+inline unsigned min_of_pairs(unsigned a, unsigned b) {
+    return of_pairs(a, b, [](unsigned short x, unsigned short y) {
+        return WIDEN(x) < WIDEN(y) || WIDEN(y) != WIDEN(y) ? x : y;
+    });
+}
+inline unsigned above_in_pairs(unsigned pair, unsigned bound) {
+    return of_pairs(pair, bound, [](unsigned short x, unsigned short y) {
+        return (unsigned short)(WIDEN(x) <= WIDEN(y) ? 0 : 0xffff);
+    });
+}
 template <typename T>
 void load_once(T& v, const void* p) {
   std::memcpy(&v, p, sizeof v);

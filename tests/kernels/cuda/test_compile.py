@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oneread.runtime import cuda, cuda_topk, nvrtc, tuning
+from oneread.runtime import cuda, cuda_read, cuda_topk, nvrtc, tuning
 from oneread.sass import assert_sass
 
 pytestmark = pytest.mark.skipif(
@@ -140,3 +140,52 @@ def test_masks_and_lengths_compile_without_a_word(target: str) -> None:
         assert choice.kernel == "softmax_across"
         choice = choice.beside(masked)
         assert code_of(choice, target).log == "", choice
+
+
+ALL_OF_READ = cuda_read.Asked(entropy=True, sum_p2=True, argmax=True, ranks=cuda_read.MOST_RANKS)
+OF_READ = {
+    "none": cuda_read.Asked(), "entropy": cuda_read.Asked(entropy=True),
+    "sum_p2": cuda_read.Asked(sum_p2=True), "argmax": cuda_read.Asked(argmax=True),
+    "rank": cuda_read.Asked(ranks=1), "all": ALL_OF_READ,
+    "state": ALL_OF_READ._replace(state=True),
+}  # fmt: skip
+
+
+def code_of_read(choice: tuning.Choice, asked: cuda_read.Asked, target: str) -> nvrtc.Cubin:
+    return code_of(choice._replace(defines=cuda_read.defines(choice, asked)), target)
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_read_compiles_without_a_word(target: str) -> None:
+    dtypes = ["float32", "bfloat16", "float16", "float64"]
+    for turn, asked in enumerate(OF_READ.values()):
+        what = tuning.Rows(dtypes[turn % 4], 500, (100, 9000)[turn % 2], 16, aligned=turn % 3 > 0)
+        choice = tuning.choose("read", what, target, temperature=turn % 3, ranks=asked.ranks)
+        assert code_of_read(choice, asked, target).log == "", (choice, asked)
+
+
+@pytest.mark.parametrize("name", ["none", "rank", "all"])
+def test_every_row_of_the_table_of_read_reads_16_bytes_and_spills_nothing(
+    name: str, tmp_path: Path
+) -> None:
+    found = tuning.choices("read", "sm_90")
+    choices = [one for dtype in ("float32", "bfloat16", "float64") for one in found[dtype]]
+    for i, choice in enumerate(choices):
+        asked = OF_READ[name]
+        if choice.ranks is not None:
+            asked = asked._replace(ranks=min(asked.ranks, choice.ranks))
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of_read(choice, asked, "sm_90").code)
+        assert_sass(path).no_spills().vector_load(16)
+
+
+@pytest.mark.parametrize("name", ["none", "all", "state"])
+def test_read_along_another_axis_compiles(name: str) -> None:
+    source = cuda.source("online_read_across")
+    for turn, dtype in enumerate(tuning.ELEMENTS):
+        cubin = nvrtc.compile_cubin(
+            source.text, ("sm_75", "sm_90")[turn % 2], name=source.name,
+            defines=cuda_read.across_defines(dtype, turn % 3, OF_READ[name]),
+            headers=source.headers,
+        )  # fmt: skip
+        assert cubin.log == ""

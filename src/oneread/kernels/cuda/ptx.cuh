@@ -3,7 +3,10 @@
 
 #ifdef PLAIN_C
 
+#ifndef HAS_PAIRED_MAX
 #define HAS_PAIRED_MAX 0
+#endif
+#define HAS_PAIRED_COUNT HAS_PAIRED_MAX
 #define HAS_WARP_MAX 0
 #ifndef HAS_CLUSTERS
 #define HAS_CLUSTERS 0
@@ -16,6 +19,7 @@ __device__ void forget_bits(unsigned&) {}
 #else
 
 #define HAS_PAIRED_MAX (__CUDA_ARCH__ >= 800)
+#define HAS_PAIRED_COUNT (__CUDA_ARCH__ >= 900)
 #define HAS_WARP_MAX (__CUDA_ARCH__ >= 800)
 #define HAS_CLUSTERS (__CUDA_ARCH__ >= 900)
 
@@ -106,6 +110,19 @@ __device__ __forceinline__ unsigned min_of_pairs(unsigned a, unsigned b) {
     asm("min.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
 #endif
     return y;
+}
+#endif
+
+#if HAS_PAIRED_COUNT && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16)
+// For each half all bits where that of the pair is not <= the bound's, else none.
+__device__ __forceinline__ unsigned above_in_pairs(unsigned pair, unsigned bound) {
+    unsigned above;
+#if ELEMENT == BFLOAT16
+    asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(above) : "r"(pair), "r"(bound));
+#else
+    asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(above) : "r"(pair), "r"(bound));
+#endif
+    return above;
 }
 #endif
 

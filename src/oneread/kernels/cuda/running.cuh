@@ -35,10 +35,10 @@ __device__ __forceinline__ Scale scale_of(double temperature, const double* temp
         temperature = __longlong_as_double(0x7ff8000000000000ll);
 #endif
     // A float has no larger inverse; a gap that is not 0 is beyond all powers then.
-    const Real inverse = sizeof(Real) == 4 ? (Real)fmin(1 / temperature, 3.4e38)
-                                           : (Real)(1 / temperature);
+    const double inverse = 1 / temperature;
+    const double most = sizeof(Real) == 4 ? 3.4e38 : inverse;
     const Real high = (Real)temperature;
-    return Scale{inverse, high, (Real)(temperature - high)};
+    return Scale{(Real)(inverse > most ? most : inverse), high, (Real)(temperature - high)};
 #endif
 }
 
