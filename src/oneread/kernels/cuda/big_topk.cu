@@ -1,0 +1,197 @@
+// The k largest columns of a row, k up to 2048, with their probabilities, at one read of the row.
+//
+// Algorithm  Milakov & Gimelshein (2018), Algorithm 4, its sorted list of k replaced: columns above a
+//            bound go to shared memory; when that is full it is cut back to the k best or a few more,
+//            the last of which is the new bound. Columns come in ascending order, so that what
+//            equals the bound later on is out. The k best of all are sorted at the end
+// Accesses   1 load of x an element, and k of the row again where kind is 0
+// Launch     rows * CLUSTER blocks of BLOCK_THREADS threads, with CAPACITY candidates (a key and 4
+//            bytes) of shared memory each
+//
+// kind  0 for the numbers as they are, 1 for probabilities, 2 for their logarithms; 3 and 4 for the
+//       same over the k winners alone
+//
+// BLOCK_THREADS  threads of a block, a multiple of 32
+// VECTORS        vectors that a thread loads at a time, of 32 elements together at most
+// CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS above 2048
+// SUMS           1 where the normalizer of the row is wanted
+// CLUSTER        blocks that share a row
+// MIN_BLOCKS     blocks that must fit a multiprocessor
+typedef long long Index;
+
+#include "row.cuh"
+#include "running.cuh"
+#include "candidates.cuh"
+
+constexpr int WARPS = BLOCK_THREADS / 32;
+static_assert(VECTORS * WIDTH <= 32, "what a thread has loaded is told by the bits of a word");
+static_assert(CAPACITY % BLOCK_THREADS == 0, "no thread is left out");
+
+// Elements that the row has and that pass: bit WIDTH * i + e for element e of vector i.
+template <typename Passes>
+__device__ __forceinline__ unsigned chosen(const Row& row, Index at, const Vector* v,
+                                           Passes passes) {
+    const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
+    unsigned bits = 0;
+#pragma unroll
+    for (int i = 0; i < VECTORS; ++i)
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e)
+            if (passes(number(v[i], e)) && (whole || has(row, at + i * BLOCK_THREADS, e)))
+                bits |= 1u << (i * WIDTH + e);
+    return bits;
+}
+
+// Make candidates of chosen elements. What finds no place is left.
+__device__ __forceinline__ unsigned push(Pool& pool, Key* keys, unsigned* columns, const Row& row,
+                                         Index at, const Vector* v, unsigned bits) {
+    if (bits == 0) return 0;
+    unsigned place = atomicAdd(&pool.held, __popc(bits));
+    unsigned left = 0;
+#pragma unroll
+    for (int i = 0; i < VECTORS; ++i)
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            const unsigned bit = 1u << (i * WIDTH + e);
+            if (!(bits & bit)) continue;
+            if (place < CAPACITY) {
+                keys[place] = key_of(number(v[i], e));
+                columns[place] = (unsigned)((at + i * BLOCK_THREADS) * WIDTH + e - row.head);
+            } else {
+                left |= bit;
+            }
+            ++place;
+        }
+    return left;
+}
+
+// exp((x - m) / temperature)
+__device__ __forceinline__ Real exp_from(Real x, Real m, const Scale& scale) {
+#if TEMPERATURE == 0
+    return exp_below(x - m);
+#else
+    return exp_of_quotient(x, m, scale);
+#endif
+}
+
+extern "C" __global__ void
+#if CLUSTER > 1
+__cluster_dims__(CLUSTER, 1, 1)
+#endif
+__launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
+big_topk(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
+         long long k, long long kind, long long index_bytes, double temperature,
+         const double* temperatures, void* indices, Real* lse) {
+    extern __shared__ Key keys[];
+    unsigned* columns = (unsigned*)(keys + CAPACITY);
+    __shared__ Pool pool;
+    __shared__ Running scratch[WARPS * CLUSTER];
+    const long long index = blockIdx.x / CLUSTER;
+    const Scale scale = scale_of(temperature, temperatures, index);
+    Row row = row_at(x + index * x_stride, nullptr, vocab);
+    Index begin = 0;
+#if CLUSTER > 1
+    const Index part = (row.end + CLUSTER - 1) / CLUSTER;
+    begin = (Index)cluster_rank() * part;
+    row.end = min(row.end, begin + part);
+#endif
+    prepare(pool);
+#if CLUSTER > 1
+    cluster_arrive();
+#endif
+    __syncthreads();  // wrote: some threads; reads: all threads
+
+    const unsigned want = (unsigned)k;
+    const unsigned most = want + (CAPACITY - want) / 8;
+    const unsigned last_column = (unsigned)(vocab - 1);
+    Turns turns = {0, 0};
+    Stream stream = nothing();
+    Real bound = not_a_number();  // which no number is below
+    for (; begin < row.end; begin += (Index)BLOCK_THREADS * VECTORS) {
+        const Index at = begin + threadIdx.x;
+        Vector v[VECTORS];
+        load<VECTORS, BLOCK_THREADS>(row, at, v);
+        Real best = largest(v[0]);
+#pragma unroll
+        for (int i = 1; i < VECTORS; ++i) best = larger(best, largest(v[i]));
+        unsigned left = 0;
+        if (!(best <= bound))
+            left = chosen(row, at, v, [=](Real x) { return !(x <= bound); });
+#if SUMS
+        absorb<VECTORS>(stream, v, scale);
+#endif
+        for (;;) {
+            left = push(pool, keys, columns, row, at, v, left);
+            // Wrote: all threads; reads, if some found no place: all of them.
+            if (!__syncthreads_or(left != 0)) break;
+            const Cut cut = cut_for<1>(pool, turns, keys, columns, CAPACITY, last_column, want, most);
+            keep(pool, keys, columns, CAPACITY, cut);
+            // Of these columns some come before those kept: what equals the bound may be in.
+            bound = pool.floor == ~(Key)0 ? infinity() : number_of(pool.floor);
+            left &= chosen(row, at, v, [=](Real x) { return !(x < bound); });
+        }
+    }
+
+#if CLUSTER > 1
+    cluster_wait();  // every block has started, and is prepared
+#endif
+    Running all = Running{0, 0};
+#if SUMS
+    const Running own = total(stream, scale);
+#if CLUSTER > 1
+    all = merge_blocks<WARPS, CLUSTER>(own, scale, scratch);
+#else
+    all = merge_warps<WARPS>(own, scale, scratch);
+#endif
+#elif CLUSTER > 1
+    barrier<CLUSTER>();  // no block cuts back its own any more
+#endif
+    unsigned held = pool.held;
+    const Cut cut = cut_for<CLUSTER>(pool, turns, keys, columns, held, last_column, want, want);
+#if CLUSTER > 1
+    if (cluster_rank() == 0) keep(pool, keys, columns, held, cut);
+    barrier<CLUSTER>();  // wrote: the first block; reads: where its candidates end
+    if (cluster_rank() != 0)
+        for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS)
+            if (reaches(keys[i], columns[i], cut)) {
+                const unsigned place = atomicAdd(remote(&pool.held, 0), 1);
+                *remote(&keys[place], 0) = keys[i];
+                *remote(&columns[place], 0) = columns[i];
+            }
+    barrier<CLUSTER>();  // wrote: every block into the first; reads: that one
+    if (cluster_rank() != 0) return;
+#else
+    keep(pool, keys, columns, held, cut);
+#endif
+    sort(keys, columns, want);
+
+    if (lse != nullptr && threadIdx.x == 0) {
+        const bool finite = fabs(all.m) < infinity();
+        lse[index] = finite ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
+    }
+    if (kind > 2) {
+        Running winners = Running{-infinity(), 0};
+        for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
+            winners = merge(winners, Running{number_of(keys[i]), 0}, scale);
+        __syncthreads();  // read: every warp all of scratch; writes: each warp
+        all = merge_warps<WARPS>(winners, scale, scratch);
+    }
+    const bool regular = fabs(all.m) < infinity();
+    const Real log_d = regular ? log_one_plus(all.r) : not_a_number();
+    const Real factor = regular ? 1 / (1 + all.r) : not_a_number();
+    for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS) {
+        const long long place = index * k + i;
+        const unsigned column = columns[i];
+        const Real number = number_of(keys[i]);
+        if (kind == 0)
+            ((Element*)values)[place] = x[index * x_stride + column];
+        else if (kind % 2 == 1)
+            ((Real*)values)[place] = exp_from(number, all.m, scale) * factor;
+        else
+            ((Real*)values)[place] = over_temperature(number - all.m, scale) - log_d;
+        if (index_bytes == 8)
+            ((long long*)indices)[place] = column;
+        else
+            ((int*)indices)[place] = (int)column;
+    }
+}
