@@ -17,7 +17,7 @@
 // SUMS           1 where the normalizer of the row is wanted
 // CLUSTER        blocks that share a row
 // MIN_BLOCKS     blocks that must fit a multiprocessor
-typedef long long Index;
+typedef int Index;  // rows of up to 2^30 columns
 
 #include "row.cuh"
 #include "running.cuh"
@@ -88,7 +88,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     __shared__ Running scratch[WARPS * CLUSTER];
     const long long index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
-    Row row = row_at(x + index * x_stride, nullptr, vocab);
+    Row row = row_at(x + index * x_stride, nullptr, (Index)vocab);
     Index begin = 0;
 #if CLUSTER > 1
     const Index part = (row.end + CLUSTER - 1) / CLUSTER;
@@ -128,6 +128,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
             keep(pool, keys, columns, CAPACITY, cut);
             // Of these columns some come before those kept: what equals the bound may be in.
             bound = pool.floor == ~(Key)0 ? infinity() : number_of(pool.floor);
+            load<VECTORS, BLOCK_THREADS>(row, at, v);  // rather than hold it in registers meanwhile
             left &= chosen(row, at, v, [=](Real x) { return !(x < bound); });
         }
     }
@@ -152,6 +153,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     if (cluster_rank() == 0) keep(pool, keys, columns, held, cut);
     barrier<CLUSTER>();  // wrote: the first block; reads: where its candidates end
     if (cluster_rank() != 0)
+#pragma unroll 1
         for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS)
             if (reaches(keys[i], columns[i], cut)) {
                 const unsigned place = atomicAdd(remote(&pool.held, 0), 1);
@@ -171,6 +173,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     }
     if (kind > 2) {
         Running winners = Running{-infinity(), 0};
+#pragma unroll 1
         for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
             winners = merge(winners, Running{number_of(keys[i]), 0}, scale);
         __syncthreads();  // read: every warp all of scratch; writes: each warp
@@ -179,6 +182,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     const bool regular = fabs(all.m) < infinity();
     const Real log_d = regular ? log_one_plus(all.r) : not_a_number();
     const Real factor = regular ? 1 / (1 + all.r) : not_a_number();
+#pragma unroll 1
     for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS) {
         const long long place = index * k + i;
         const unsigned column = columns[i];

@@ -37,7 +37,7 @@ __device__ __forceinline__ Real number_of(Key key) {
 
 constexpr int BIN_BITS = 8;
 constexpr int BINS = 1 << BIN_BITS;
-//: Candidates that a thread moves between two barriers.
+// Candidates that a thread moves between two barriers.
 constexpr int MOVED = CAPACITY / BLOCK_THREADS < 4 ? CAPACITY / BLOCK_THREADS : 4;
 
 // What the threads of a block know together.
@@ -148,11 +148,13 @@ __device__ __forceinline__ Share<Value> share(Pool& pool, Turns& turns, unsigned
         const int shift = max(0, width_of((Value)(high - low)) - BIN_BITS);
         unsigned* bins = pool.bins[turns.own % 3];
         unsigned* next = pool.bins[(turns.own + 1) % 3];
+#pragma unroll 2
         for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS) {
             Value value;
             if (value_of(i, value) && value >= low && value <= high)
                 atomicAdd(&bins[(unsigned)((value - low) >> shift)], 1);
         }
+#pragma unroll 1
         for (int i = threadIdx.x; i < BINS; i += BLOCK_THREADS) next[i] = 0;
         ++turns.own;
         __syncthreads();  // wrote: all threads; reads: every warp all bins
@@ -170,7 +172,7 @@ __device__ __forceinline__ Share<Value> share(Pool& pool, Turns& turns, unsigned
 #endif
         const Bin bin = bin_of(bins, want);
         low += (Value)bin.index << shift;
-        high = min(high, (Value)(low + (((Value)1 << shift) - 1)));
+        high = low + min((Value)(high - low), (Value)(((Value)1 << shift) - 1));
         if (bin.above + bin.inside <= most) return Share<Value>{low, 0};
         want -= bin.above;
         most -= bin.above;
@@ -196,6 +198,7 @@ __device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys
                                        unsigned want, unsigned most) {
     Key low = ~(Key)0;
     Key high = 0;
+#pragma unroll 2
     for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS) {
         low = min(low, keys[i]);
         high = max(high, keys[i]);
@@ -238,6 +241,7 @@ __device__ __forceinline__ void keep(Pool& pool, Key* keys, unsigned* columns, u
         pool.floor = ~(Key)0;
     }
     Key floor = ~(Key)0;
+#pragma unroll 1
     for (unsigned base = 0; base < held; base += MOVED * BLOCK_THREADS) {
         Key key[MOVED];
         unsigned column[MOVED];
@@ -279,8 +283,11 @@ __device__ __forceinline__ void sort(Key* keys, unsigned* columns, unsigned held
         columns[i] = ~0u;
     }
     __syncthreads();  // wrote: some threads; reads: others
+#pragma unroll 1
     for (unsigned run = 2; run <= size; run *= 2) {
+#pragma unroll 1
         for (unsigned step = run / 2; step > 0; step /= 2) {
+#pragma unroll 1
             for (unsigned i = threadIdx.x; i < size / 2; i += BLOCK_THREADS) {
                 const unsigned a = 2 * i - (i & (step - 1));
                 // Mirrored at first, so that each run comes in the same order.
