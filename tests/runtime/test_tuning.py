@@ -10,7 +10,7 @@ from oneread.runtime import nvrtc, tuning
 
 
 @pytest.mark.parametrize("target", nvrtc.TARGETS)
-@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "topk"])
 @pytest.mark.parametrize("dtype", tuning.ELEMENTS)
 def test_some_kernel_holds_any_row(op: str, dtype: str, target: str) -> None:
     size = tuning.ELEMENTS[dtype][1]
@@ -33,7 +33,7 @@ def capacity(choice: tuning.Choice) -> int:
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_120"])
 def test_nothing_is_asked_of_a_target_that_it_has_not(target: str) -> None:
     number = int(target.removeprefix("sm_"))
-    for op in ("softmax", "logsumexp"):
+    for op in ("softmax", "logsumexp", "topk"):
         for choice in itertools.chain(*tuning.choices(op, target).values()):
             defines = dict(choice.defines)
             assert number >= 90 or choice.cluster == 1
@@ -64,3 +64,10 @@ def test_what_is_compiled_ahead_is_what_is_chosen() -> None:
                 what = tuning.Rows("bfloat16", rows, vocab, 16, aligned)
                 chosen = tuning.choose("softmax", what, "sm_90")
                 assert chosen.defines in [one.defines for one in ahead]
+
+
+def test_no_more_winners_are_asked_of_a_kernel_than_it_finds() -> None:
+    what = tuning.Rows("float32", 500, 60_000, k=64)
+    assert tuning.choose("topk", what, "sm_90").kernel == "topk"
+    for row in tuning.table()["topk"]:
+        assert row["k"] <= 64 or row["kernel"] != "topk"

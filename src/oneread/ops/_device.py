@@ -55,6 +55,10 @@ def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Run an op on a tensor that lies on a GPU."""
+    if op in ("top_k", "softmax_topk"):
+        from oneread.ops import _device_topk
+
+        return _device_topk.run(op, x, axis, dtype, out, own, options)
     _refuse_op(op, x.device)
     gpu.check(x, "x")
     _refuse(options, x)
@@ -87,6 +91,11 @@ def warm(
     op: str, shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, Any]
 ) -> None:
     """Compile and load the kernel of a call with contiguous arrays of such a shape."""
+    if op in ("top_k", "softmax_topk"):
+        from oneread.ops import _device_topk
+
+        _device_topk.warm(op, shape, dtype, device, arguments)
+        return
     _refuse_op(op, f"cuda:{device}")
     axes = normalized_axes(arguments["axis"], shape, OPS[op].tuple_axes, op)
     rows = tuple([n for i, n in enumerate(shape) if i not in axes])

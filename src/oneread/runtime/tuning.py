@@ -37,7 +37,8 @@ class Rows(NamedTuple):
     """What a kernel is to run over.
 
     `vector_bytes` is what one access can take: 16, unless input and output lie differently.
-    `aligned` says that every row begins and ends at a multiple of it.
+    `aligned` says that every row begins and ends at a multiple of it. `k` is how many winners a row
+    shall have.
     """
 
     dtype: str
@@ -45,6 +46,7 @@ class Rows(NamedTuple):
     vocab: int
     vector_bytes: int = _VECTOR_BYTES
     aligned: bool = True
+    k: int = 0
 
     @property
     def vectors(self) -> int:
@@ -70,7 +72,7 @@ class Choice(NamedTuple):
 
 
 def _rows_of(op: str) -> list[dict[str, Any]]:
-    return table()["logsumexp" if op == "logsumexp" else "softmax"]
+    return table()["softmax" if op == "log_softmax" else op]
 
 
 @cache
@@ -104,7 +106,10 @@ def choices(
         width = _VECTOR_BYTES // size
         for row in _rows_of(op):
             vectors = row.get("vectors", _ANY_VECTORS) - (not aligned)
-            what = Rows(dtype, row.get("rows", 1 << 20), vectors * width, _VECTOR_BYTES, aligned)
+            what = Rows(
+                dtype, row.get("rows", 1 << 20), vectors * width, _VECTOR_BYTES, aligned,
+                row.get("k", 0),
+            )  # fmt: skip
             if _holds(row, what, number, by_length=False):
                 found.setdefault(dtype, []).append(_choice(op, row, what, number, temperature))
     return found
@@ -114,6 +119,7 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
     return bool(
         row.get("bytes", ELEMENTS[what.dtype][1]) == ELEMENTS[what.dtype][1]
         and what.vectors <= row.get("vectors", what.vectors)
+        and what.k <= row.get("k", what.k)
         and ("rows" not in row or (what.rows <= row["rows"] and not by_length))
         and (row.get("cluster", 1) == 1 or target >= _FIRST_WITH_CLUSTERS)
         and (
@@ -139,7 +145,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         "CLUSTER": cluster,
         "MIN_BLOCKS": max(1, min(row["min_blocks"], threads // block, blocks)),
     }
-    if op != "logsumexp":
+    if op in ("softmax", "log_softmax"):
         defines["LOG"] = int(op == "log_softmax")
     for name in ("keep", "at_once"):
         if name in row:

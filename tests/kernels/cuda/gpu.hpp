@@ -438,6 +438,10 @@ template <typename T>
 void load_hinted(T& v, const void* p, unsigned long long) {
     load_once(v, p);
 }
+inline unsigned load_relaxed(const unsigned* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+inline void store_relaxed(unsigned* p, unsigned value) {
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
 inline unsigned long long keep_policy() { return 0; }
 inline unsigned long long drop_policy() { return 0; }
 inline void begin_copy(void* to, const void* from) { std::memcpy(to, from, 16); }
@@ -453,6 +457,10 @@ T* remote(T* p, unsigned rank) {
 template <typename Pair, typename Real>
 void store_remote(Pair* p, unsigned rank, Real a, Real b) {
     *remote(p, rank) = Pair{a, b};
+}
+template <typename T>
+void store_remote(T* p, unsigned rank, T value) {
+    *remote(p, rank) = value;
 }
 inline void cluster_arrive() {
     gpu::Cluster& cluster = *gpu::block->cluster;

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oneread.runtime import cuda, nvrtc, tuning
+from oneread.runtime import cuda, cuda_topk, nvrtc, tuning
 from oneread.sass import assert_sass
 
 pytestmark = pytest.mark.skipif(
@@ -69,3 +69,27 @@ def test_rows_side_by_side_compile(op: int) -> None:
             source.text, "sm_75", name=source.name, defines=defines, headers=source.headers
         )
         assert cubin.log == ""
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_top_k_compiles_without_a_word(target: str) -> None:
+    switches = [(dtype, turn) for turn, dtype in enumerate(tuning.ELEMENTS)] + [("float32", 5)]
+    for dtype, turn in switches:
+        what = tuning.Rows(dtype, 10 if turn % 2 else 500, 70_001, 16, turn % 2 == 0, 64)
+        choice = tuning.choose("topk", what, target, temperature=turn % 3)
+        more = {"SUMS": int(turn > 0), "LONG": int(turn > 2)}
+        choice = choice._replace(defines=(*choice.defines, *more.items()))
+        assert code_of(choice, target).log == "", choice
+
+
+def test_every_row_of_the_table_of_top_k_reads_16_bytes_and_spills_nothing(tmp_path: Path) -> None:
+    found = cuda_topk.ahead("sm_90")
+    assert len(found) > 40
+    for i, (source, defines) in enumerate(found):
+        code = nvrtc.compile_cubin(
+            source.text, "sm_90", name=source.name, defines=defines, headers=source.headers
+        ).code
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code)
+        checked = assert_sass(path).no_spills().vector_load(16)
+        checked.blocks_per_sm(defines["MIN_BLOCKS"], defines["BLOCK_THREADS"])

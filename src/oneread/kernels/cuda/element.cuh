@@ -196,6 +196,22 @@ __device__ __forceinline__ Real largest(const Vector& v) {
 #endif
 }
 
+// The largest of N vectors, or NaN.
+template <int N>
+__device__ __forceinline__ Real largest(const Vector* v) {
+#if PAIRED_MAX
+    unsigned best = v[0].w[0];
+#pragma unroll
+    for (int i = 1; i < N * WORDS; ++i) best = max_of_pairs(best, v[i / WORDS].w[i % WORDS]);
+    return larger(low_of(best), high_of(best));
+#else
+    Real best = largest(v[0]);
+#pragma unroll
+    for (int i = 1; i < N; ++i) best = larger(best, largest(v[i]));
+    return best;
+#endif
+}
+
 // A vector of `scale` times the numbers given.
 __device__ __forceinline__ Vector scaled(const Real* numbers, Real scale) {
     Vector v;

@@ -132,6 +132,19 @@ __device__ __forceinline__ void load_once(unsigned short& v, const void* p) {
     asm volatile("ld.global.L1::no_allocate.u16 %0, [%1];" : "=h"(v) : "l"(p));
 }
 
+// Shared memory that other threads of the block may touch meanwhile.
+__device__ __forceinline__ unsigned load_relaxed(const unsigned* p) {
+    unsigned v;
+    asm volatile("ld.relaxed.cta.shared.u32 %0, [%1];"
+                 : "=r"(v) : "r"((unsigned)__cvta_generic_to_shared(p)) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void store_relaxed(unsigned* p, unsigned v) {
+    asm volatile("st.relaxed.cta.shared.u32 [%0], %1;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(p)), "r"(v) : "memory");
+}
+
 #if __CUDA_ARCH__ >= 800
 // What the second-level cache does with a line: keep it for the second pass, or drop it first.
 __device__ __forceinline__ unsigned long long keep_policy() {
@@ -201,6 +214,21 @@ __device__ __forceinline__ void store_remote(double2* p, unsigned rank, double a
         : "=r"(place) : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(rank));
     asm volatile("st.shared::cluster.v2.f64 [%0], {%1,%2};"
                  :: "r"(place), "d"(a), "d"(b) : "memory");
+}
+
+__device__ __forceinline__ void store_remote(unsigned* p, unsigned rank, unsigned v) {
+    unsigned place;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(place) : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(rank));
+    asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(place), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ void store_remote(unsigned long long* p, unsigned rank,
+                                             unsigned long long v) {
+    unsigned place;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(place) : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(rank));
+    asm volatile("st.shared::cluster.u64 [%0], %1;" :: "r"(place), "l"(v) : "memory");
 }
 
 __device__ __forceinline__ void cluster_arrive_relaxed() {

@@ -199,12 +199,10 @@ __device__ __forceinline__ Real displaced(Stream& s, const Vector& v, Real base,
     return sums[0] + sums[1];
 }
 
+// Take in vectors, after which `m` is the largest.
 template <int N>
-__device__ __forceinline__ void absorb(Stream& s, const Vector* v, const Scale& scale) {
+__device__ __forceinline__ void absorb(Stream& s, const Vector* v, Real m, const Scale& scale) {
     const Real before = top(s);
-    Real m = before;
-#pragma unroll
-    for (int i = 0; i < N; ++i) m = larger(m, largest(v[i]));
     const Real base = reference(m);
     Real sum = 0;
 #pragma unroll
@@ -215,6 +213,14 @@ __device__ __forceinline__ void absorb(Stream& s, const Vector* v, const Scale& 
     const Real added = sum - s.lost * f;
     s.r = r + added;
     s.lost = s.r - r - added;
+}
+
+template <int N>
+__device__ __forceinline__ void absorb(Stream& s, const Vector* v, const Scale& scale) {
+    Real m = top(s);
+#pragma unroll
+    for (int i = 0; i < N; ++i) m = larger(m, largest(v[i]));
+    absorb<N>(s, v, m, scale);
 }
 
 __device__ __forceinline__ Running total(const Stream& s, const Scale& scale) {

@@ -1,0 +1,113 @@
+// The order of top-k: NaN first, then larger numbers, then smaller columns; and what winners get.
+//
+// Numbers become unsigned keys of which a larger one comes first: NaN of either sign has the
+// largest, -0.0 and 0.0 have the same, and 0, below that of -inf, is left for no number at all.
+//
+// LONG   1 for rows whose columns do not fit an int
+// Index  numbers the columns of a row
+#pragma once
+#include "running.cuh"
+
+#if ELEMENT == FLOAT64
+typedef unsigned long long Key;
+#else
+typedef unsigned Key;
+#endif
+
+__device__ __forceinline__ Key key_of(Real x) {
+    if (x != x) return ~(Key)0;
+#if ELEMENT == FLOAT64
+    const long long bits = __double_as_longlong(x + 0.0);  // which makes -0.0 0.0
+    return (Key)(bits ^ (bits >> 63 | (long long)(1ull << 63)));
+#else
+    const int bits = __float_as_int(x + 0.0f);
+    return (Key)bits ^ ((unsigned)(bits >> 31) | 0x80000000u);
+#endif
+}
+
+__device__ __forceinline__ Real number_of(Key key) {
+#if ELEMENT == FLOAT64
+    return __longlong_as_double((long long)(key >> 63 ? key ^ 1ull << 63 : ~key));
+#else
+    return __uint_as_float(key >> 31 ? key ^ 0x80000000u : ~key);
+#endif
+}
+
+// The first 32 bits of a key: less than a number's own rank, and never more.
+__device__ __forceinline__ unsigned high(Key key) {
+    return (unsigned)(key >> 8 * (sizeof(Key) - 4));
+}
+
+// A number at a place in its row, as one that is larger when it comes first.
+#if LONG || ELEMENT == FLOAT64
+struct __align__(16) Candidate {
+    unsigned long long key;
+    unsigned long long place;
+};
+
+__device__ __forceinline__ Candidate candidate(Key key, Index place) {
+    return Candidate{key, ~(unsigned long long)place};
+}
+__device__ __forceinline__ Key key_at(Candidate c) { return (Key)c.key; }
+__device__ __forceinline__ Index place_of(Candidate c) { return (Index)~c.place; }
+__device__ __forceinline__ bool before(Candidate a, Candidate b) {
+    return a.key > b.key || (a.key == b.key && a.place > b.place);
+}
+#if HAS_CLUSTERS
+__device__ __forceinline__ void store_remote(Candidate* p, unsigned rank, Candidate c) {
+    store_remote(&p->key, rank, c.key);
+    store_remote(&p->place, rank, c.place);
+}
+#endif
+#else
+typedef unsigned long long Candidate;
+
+__device__ __forceinline__ Candidate candidate(Key key, Index place) {
+    return (Candidate)key << 32 | ~(unsigned)place;
+}
+__device__ __forceinline__ Key key_at(Candidate c) { return (Key)(c >> 32); }
+__device__ __forceinline__ Index place_of(Candidate c) { return (Index)~(unsigned)c; }
+__device__ __forceinline__ bool before(Candidate a, Candidate b) { return a > b; }
+#endif
+
+// What the values of winners are; those beyond LOGPROB are of the winners alone.
+enum { LOGIT = 0, PROB = 1, LOGPROB = 2, WINNERS = 2 };
+
+// Where the winners of all rows go, k a row.
+struct Results {
+    void* values;  // of the type of the elements for LOGIT, else Real
+    void* indices;
+    int kind;
+    int index_bytes;  // 8 or 4
+};
+
+// exp((x - m) / temperature) of one number, as exact as that of long types.
+__device__ __forceinline__ Real exact_power(Real x, Real m, const Scale& scale) {
+#if TEMPERATURE == 0
+    return exp_below(x - m);
+#else
+    return exp_of_quotient(x, m, scale);
+#endif
+}
+
+// Write a winner of the row at x; `all` is what its probability is taken over.
+__device__ __forceinline__ void write_winner(const Results& to, long long place, const Element* x,
+                                             long long column, Key key, const Running& all,
+                                             const Scale& scale) {
+    if (to.index_bytes == 8)
+        ((long long*)to.indices)[place] = column;
+    else
+        ((int*)to.indices)[place] = (int)column;
+    if (to.kind == LOGIT) {
+        ((Element*)to.values)[place] = x[column];  // bit for bit: keys have but one NaN and one 0
+        return;
+    }
+    const bool regular = fabs(all.m) < infinity();
+    const Real number = number_of(key);
+    Real value = not_a_number();
+    if (regular && (to.kind - 1) % 2 == 0)
+        value = exact_power(number, all.m, scale) / (1 + all.r);
+    else if (regular)
+        value = over_temperature(number - all.m, scale) - log_one_plus(all.r);
+    ((Real*)to.values)[place] = value;
+}

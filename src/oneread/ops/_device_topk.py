@@ -1,0 +1,152 @@
+"""top_k and softmax_topk of tensors that lie on a GPU: check, make the results, hand over.
+
+Knows nothing of pointers or launches beyond where each result lies. Nothing here waits for the GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from oneread.backends import torch_
+from oneread.backends import torch_cuda as gpu
+from oneread.ops import topk
+from oneread.ops._arguments import Call, Options, Source
+from oneread.ops._device import _one_axis, _refuse, _temperature
+from oneread.ops._face import LOGIT, LOGPROB, Plan
+from oneread.ops._output import Slot, by_field
+from oneread.runtime import cuda, cuda_topk
+from oneread.spec import STATISTIC_DTYPE, BackendUnavailableError, ShapeError
+
+_OPS: Final = {"top_k": topk.TOP_K, "softmax_topk": topk.SOFTMAX_TOPK}
+#: Types of indices that the kernels write; others are converted afterwards.
+_INDEX_BYTES: Final = {"int64": 8, "int32": 4}
+
+
+def run(
+    op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
+) -> Any:
+    """Find the winners of each row of a tensor that lies on a GPU."""
+    gpu.check(x, "x")
+    _refuse(options, x)
+    call, plan = _planned(op, x, tuple(x.shape), gpu.memory(x).dtype, axis, dtype, own)
+    _refuse_k(plan.top_k, x.device)
+    computed = _computed(call, plan)
+    with gpu.on(x):
+        # `_kept_alive` is the memory of the temperatures until the kernel is in the stream.
+        temperature, _kept_alive = _temperature(options.temperature, x, call.rows)
+        manner = cuda.Manner(temperature, options.deterministic == "batch")
+        given = by_field(out, plan.result._fields, tuple(plan.slots))
+        _check_apart(given)
+        memory = {
+            name: _memory(x, call, slot, _written(name, plan.kind, computed, slot), given[name])
+            for name, slot in plan.slots.items()
+        }
+        if call.count:
+            _launch(gpu.cast(x, computed), call, plan, memory, manner)
+        made = {
+            name: _finished(slot, memory[name], given[name]) for name, slot in plan.slots.items()
+        }
+    return out if isinstance(out, plan.result) else plan.result(**made)
+
+
+def warm(
+    op: str, shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, Any]
+) -> None:
+    """Compile and load the kernel of a call with contiguous arrays of such a shape."""
+    names = {"k", "index_dtype", "kind", "renormalize", "return_lse"} & set(arguments)
+    own = {name: arguments[name] for name in names}
+    call, plan = _planned(op, None, shape, dtype, arguments["axis"], arguments["dtype"], own)
+    _refuse_k(plan.top_k, f"cuda:{device}")
+    temperature = arguments["temperature"]
+    kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
+    if call.count and plan.top_k:
+        cuda_topk.prepared(
+            _asked(plan), _computed(call, plan), (call.count, call.length), (call.length, 1),
+            kind, 0, device, arguments["deterministic"] == "batch",
+        )  # fmt: skip
+
+
+def _planned(
+    op: str, x: Any, shape: tuple[int, ...], name: str, axis: Any, dtype: Any, own: dict[str, Any]
+) -> tuple[Call, Plan]:
+    call = Call(op, Source(torch_, x, shape, name, None), axis)
+    return call, _OPS[op].plan(call, dtype, **own)
+
+
+def _refuse_k(k: int, device: Any) -> None:
+    if k > cuda_topk.MOST_K:
+        raise BackendUnavailableError(
+            f"k is {k} with x on {device}, where this version finds up to {cuda_topk.MOST_K} "
+            "columns of a row: give x.cpu()"
+        )
+
+
+def _computed(call: Call, plan: Plan) -> str:
+    """Return the type that the row is read in: its own, unless float64 statistics are wanted."""
+    wide = any(slot.field in ("scores", "lse") and slot.dtype == "float64"
+               for slot in plan.slots.values())  # fmt: skip
+    return "float64" if wide else call.float_dtype
+
+
+def _written(name: str, kind: int, computed: str, slot: Slot) -> str:
+    """Return the type in which the kernel writes an output."""
+    if name == "indices":
+        return slot.dtype if slot.dtype in _INDEX_BYTES else "int64"
+    if name == "values" and kind == LOGIT:
+        return computed
+    return STATISTIC_DTYPE.get(computed, "float32")
+
+
+def _asked(plan: Plan) -> cuda_topk.Asked:
+    sums = "lse" in plan.slots or LOGIT < plan.kind <= LOGPROB
+    index_bytes = _INDEX_BYTES.get(plan.slots["indices"].dtype, 8)
+    return cuda_topk.Asked(plan.top_k, plan.kind, index_bytes, sums)
+
+
+def _launch(x: Any, call: Call, plan: Plan, memory: dict[str, Any], manner: cuda.Manner) -> None:
+    """Put the kernel into the stream; rows whose columns are strewn are copied first."""
+    source, place = _one_axis(x, call.axes)
+    if not plan.top_k:  # then lse alone may be wanted
+        if "lse" in memory:
+            cuda.logsumexp(gpu.memory(source), gpu.memory(memory["lse"]), place, manner)
+        return
+    rows = source.movedim(place, -1).reshape(call.count, call.length)
+    if rows.stride(-1) != 1 and call.length > 1:
+        rows = rows.contiguous()
+    lse = memory["lse"].data_ptr() if "lse" in memory else 0
+    places = cuda_topk.Places(memory["values"].data_ptr(), memory["indices"].data_ptr(), lse)
+    cuda_topk.topk(gpu.memory(rows), _asked(plan), places, manner)
+
+
+def _memory(x: Any, call: Call, slot: Slot, written: str, out: Any) -> Any:
+    """Return where the kernel writes: in place where that is its own type, k last."""
+    if out is not None:
+        gpu.check_out(out, x, slot.shape, slot.dtype)
+        if slot.dtype == written and slot.place is None and out.is_contiguous():
+            return out
+    shape = slot.shape if slot.place is None else (*call.rows, slot.shape[slot.place])
+    return gpu.empty(x, shape, written)
+
+
+def _finished(slot: Slot, memory: Any, out: Any) -> Any:
+    if memory is not out:
+        if slot.place is not None:
+            memory = memory.movedim(-1, slot.place)
+        if out is None:
+            return gpu.cast(memory, slot.dtype)
+        out.copy_(memory)
+    torch_.written(out)
+    return out
+
+
+def _check_apart(given: dict[str, Any]) -> None:
+    """Raise when two outputs have memory in common."""
+    tensors = [(name, one) for name, one in given.items() if isinstance(one, torch.Tensor)]
+    for i, (name, one) in enumerate(tensors):
+        for other, before in tensors[:i]:
+            if torch._C._overlaps(one, before):
+                raise ShapeError(
+                    f"out.{name} shares memory with out.{other}; give memory of its own"
+                )

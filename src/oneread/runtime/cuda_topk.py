@@ -1,0 +1,115 @@
+"""Top-k on a GPU: k and what is wanted of the winners to a kernel, launched on memory by address.
+
+Knows no array library. Nothing here waits for the GPU, and nothing is allocated on it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from oneread.runtime import cubins, cuda, driver
+from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
+from oneread.spec import KernelRecord
+
+__all__ = ["MOST_K", "Asked", "Places", "ahead", "prepared", "topk"]
+
+#: Winners of a row that the kernels of the table find.
+MOST_K: Final = 64
+_MOST_GEOMETRIES: Final = 1024
+#: Rows from here on need more than an int for their columns, and for what a step is ahead of them.
+_LONG: Final = 2**31 - 2**24
+
+
+class Asked(NamedTuple):
+    """How many winners a row has, and what is wanted of them."""
+
+    k: int
+    kind: int
+    """What the values are, as the native module numbers it: 0 for logits."""
+    index_bytes: int = 8
+    sums: bool = True
+    """Whether the normalizer of the whole row is needed."""
+
+
+class Places(NamedTuple):
+    """Addresses of the results, each contiguous with k a row; `lse` is one a row, 0 for none."""
+
+    values: int
+    indices: int
+    lse: int = 0
+
+
+class Ready(NamedTuple):
+    """A kernel with all that a geometry fixes."""
+
+    function: driver.Function
+    grid: int
+    block: int
+    dynamic_bytes: int
+    numbers: tuple[int, ...]
+    record: KernelRecord
+    what: str
+
+
+def topk(x: cuda.Memory, asked: Asked, places: Places, manner: cuda.Manner) -> None:
+    """Put the winners of each row into the stream of `x`, of shape (rows, columns)."""
+    given = manner.temperature or cuda.Temperature()
+    kind = 0 if manner.temperature is None else 2 if given.address else 1
+    ready = prepared(
+        asked, x.dtype, x.shape, x.strides, kind, x.address % cuda.VECTOR_BYTES, x.device,
+        manner.by_length,
+    )  # fmt: skip
+    launch = cuda.Launch(
+        ready.function, ready.grid, ready.block, ready.dynamic_bytes,
+        [*ready.numbers, places.indices, places.lse], ready.record, ready.what,
+    )  # fmt: skip
+    launch(x.stream, x.address, places.values, given.value, given.address)
+
+
+@lru_cache(maxsize=_MOST_GEOMETRIES)
+def prepared(
+    asked: Asked, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tempered: int,
+    offset: int, device: int, by_length: bool,
+) -> Ready:  # fmt: skip
+    """Return the kernel for a geometry whose columns lie side by side."""
+    where = driver.device(device)
+    rows, vocab = shape
+    size, width = ELEMENTS[dtype][1], cuda.VECTOR_BYTES
+    aligned = not (
+        offset % width or vocab * size % width or (rows > 1 and strides[0] * size % width)
+    )
+    what = Rows(dtype, rows, vocab, width, aligned, asked.k)
+    choice = choose("topk", what, where.target, temperature=tempered, by_length=by_length)
+    lines = cuda._Lines(rows, 1, vocab, (strides[0], 0, 1), (asked.k, 0, 1))
+    grid = cuda._checked_grid(choice.grid(rows), "top-k", lines)
+    function = cuda._loaded(
+        where.index, choice.kernel, _defines(choice, asked.sums, vocab > _LONG),
+        choice.dynamic_bytes, choice.cluster,
+    )  # fmt: skip
+    record = KernelRecord(
+        choice.kernel, where.target, dtype, "rows", 0, choice.cluster, "none",
+        device=f"cuda:{where.index}",
+    )  # fmt: skip
+    numbers = (rows, vocab, strides[0], asked.k, asked.kind, asked.index_bytes)
+    return Ready(
+        function, grid, choice.block, choice.dynamic_bytes, numbers, record,
+        f"the {asked.k} first columns of {rows} rows of {vocab} {dtype}",
+    )  # fmt: skip
+
+
+def _defines(choice: Choice, sums: bool, long: bool = False) -> tuple[tuple[str, int], ...]:
+    return (*choice.defines, ("SUMS", int(sums)), ("LONG", int(long)))
+
+
+def ahead(target: str, quick: bool = False) -> list[tuple[cubins.Source, dict[str, int]]]:
+    """Return what top-k may need on a target, as `cuda.ahead` does for the other ops."""
+    dtypes = ("float32", "bfloat16") if quick else tuple(ELEMENTS)
+    found: dict[tuple[Any, ...], tuple[cubins.Source, dict[str, int]]] = {}
+    for aligned in (True,) if quick else (True, False):
+        chosen = choices("topk", target, aligned=aligned)
+        for one in (one for dtype in dtypes for one in chosen[dtype]):
+            for sums in (True, False):
+                defines = _defines(one, sums)
+                found[one.kernel, defines] = cuda.source(one.kernel), dict(defines)
+    return list(found.values())
