@@ -28,7 +28,7 @@ __all__ = [
     "softmax",
 ]
 
-_HEADERS: Final = ("element.cuh", "order.cuh", "ptx.cuh", "row.cuh", "running.cuh")
+_HEADERS: Final = ("candidates.cuh", "element.cuh", "order.cuh", "ptx.cuh", "row.cuh", "running.cuh")
 VECTOR_BYTES: Final = 16
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096

@@ -15,7 +15,7 @@ from oneread.spec import KernelRecord
 __all__ = ["MOST_K", "Asked", "Places", "ahead", "prepared", "topk"]
 
 #: Winners of a row that the kernels of the table find.
-MOST_K: Final = 64
+MOST_K: Final = 2048
 _MOST_GEOMETRIES: Final = 1024
 #: Rows from here on need more than an int for their columns, and for what a step is ahead of them.
 _LONG: Final = 2**31 - 2**24

@@ -129,11 +129,18 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
     )
 
 
+def _candidate_bytes(dtype: str) -> int:
+    """A key, which is as long as what is computed in, and a column."""
+    return max(ELEMENTS[dtype][1], 4) + 4
+
+
 def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: int) -> Choice:
     block, cluster, vectors = row["block_threads"], row.get("cluster", 1), row["per_thread"]
     threads, blocks = _ROOM.get(target, _MOST_ROOM)
     row_threads = row.get("row_threads", block)
-    shared = row["kernel"] == "softmax_shared"
+    dynamic_bytes = row.get("capacity", 0) * _candidate_bytes(what.dtype)
+    if row["kernel"] == "softmax_shared":
+        dynamic_bytes = block * vectors * what.vector_bytes
     defines = {
         "ELEMENT": ELEMENTS[what.dtype][0],
         "VECTOR_BYTES": what.vector_bytes,
@@ -147,7 +154,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
     }
     if op in ("softmax", "log_softmax"):
         defines["LOG"] = int(op == "log_softmax")
-    for name in ("keep", "at_once"):
+    for name in ("keep", "at_once", "capacity"):
         if name in row:
             defines[name.upper()] = row[name]
     return Choice(
@@ -155,7 +162,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         block,
         block // row_threads,
         cluster,
-        block * vectors * what.vector_bytes if shared else 0,
+        dynamic_bytes,
         tuple(defines.items()),
         row["measured"],
     )

@@ -4,23 +4,24 @@
 //            bound go to shared memory; when that is full it is cut back to the k best or a few more,
 //            the last of which is the new bound. Columns come in ascending order, so that what
 //            equals the bound later on is out. The k best of all are sorted at the end
-// Accesses   1 load of x an element, and k of the row again where kind is 0
+// Accesses   1 load of x an element, and k of the row again for LOGIT
 // Launch     rows * CLUSTER blocks of BLOCK_THREADS threads, with CAPACITY candidates (a key and 4
 //            bytes) of shared memory each
-//
-// kind  0 for the numbers as they are, 1 for probabilities, 2 for their logarithms; 3 and 4 for the
-//       same over the k winners alone
 //
 // BLOCK_THREADS  threads of a block, a multiple of 32
 // VECTORS        vectors that a thread loads at a time, of 32 elements together at most
 // CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS above 2048
+// LONG           1 for rows whose columns do not fit an int; 2^32 - 1 is the most
 // SUMS           1 where the normalizer of the row is wanted
 // CLUSTER        blocks that share a row
 // MIN_BLOCKS     blocks that must fit a multiprocessor
-typedef int Index;  // rows of up to 2^30 columns
+#if LONG
+typedef long long Index;
+#else
+typedef int Index;
+#endif
 
 #include "row.cuh"
-#include "running.cuh"
 #include "candidates.cuh"
 
 constexpr int WARPS = BLOCK_THREADS / 32;
@@ -65,23 +66,14 @@ __device__ __forceinline__ unsigned push(Pool& pool, Key* keys, unsigned* column
     return left;
 }
 
-// exp((x - m) / temperature)
-__device__ __forceinline__ Real exp_from(Real x, Real m, const Scale& scale) {
-#if TEMPERATURE == 0
-    return exp_below(x - m);
-#else
-    return exp_of_quotient(x, m, scale);
-#endif
-}
-
 extern "C" __global__ void
 #if CLUSTER > 1
 __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 big_topk(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
-         long long k, long long kind, long long index_bytes, double temperature,
-         const double* temperatures, void* indices, Real* lse) {
+         long long k, long long kind, long long index_bytes, void* indices, Real* lse,
+         double temperature, const double* temperatures) {
     extern __shared__ Key keys[];
     unsigned* columns = (unsigned*)(keys + CAPACITY);
     __shared__ Pool pool;
@@ -111,14 +103,12 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
         const Index at = begin + threadIdx.x;
         Vector v[VECTORS];
         load<VECTORS, BLOCK_THREADS>(row, at, v);
-        Real best = largest(v[0]);
-#pragma unroll
-        for (int i = 1; i < VECTORS; ++i) best = larger(best, largest(v[i]));
+        const Real best = largest<VECTORS>(v);
         unsigned left = 0;
         if (!(best <= bound))
             left = chosen(row, at, v, [=](Real x) { return !(x <= bound); });
 #if SUMS
-        absorb<VECTORS>(stream, v, scale);
+        absorb<VECTORS>(stream, v, larger(top(stream), best), scale);
 #endif
         for (;;) {
             left = push(pool, keys, columns, row, at, v, left);
@@ -171,7 +161,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
         const bool finite = fabs(all.m) < infinity();
         lse[index] = finite ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
     }
-    if (kind > 2) {
+    if (kind > LOGPROB) {
         Running winners = Running{-infinity(), 0};
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
@@ -179,23 +169,8 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
         __syncthreads();  // read: every warp all of scratch; writes: each warp
         all = merge_warps<WARPS>(winners, scale, scratch);
     }
-    const bool regular = fabs(all.m) < infinity();
-    const Real log_d = regular ? log_one_plus(all.r) : not_a_number();
-    const Real factor = regular ? 1 / (1 + all.r) : not_a_number();
+    const Results results = {values, indices, (int)kind, (int)index_bytes};
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS) {
-        const long long place = index * k + i;
-        const unsigned column = columns[i];
-        const Real number = number_of(keys[i]);
-        if (kind == 0)
-            ((Element*)values)[place] = x[index * x_stride + column];
-        else if (kind % 2 == 1)
-            ((Real*)values)[place] = exp_from(number, all.m, scale) * factor;
-        else
-            ((Real*)values)[place] = over_temperature(number - all.m, scale) - log_d;
-        if (index_bytes == 8)
-            ((long long*)indices)[place] = column;
-        else
-            ((int*)indices)[place] = (int)column;
-    }
+    for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
+        write_winner(results, index * k + i, x + index * x_stride, columns[i], keys[i], all, scale);
 }

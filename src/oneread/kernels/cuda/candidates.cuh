@@ -7,33 +7,7 @@
 // CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS
 // BLOCK_THREADS  threads of a block, a multiple of 32
 #pragma once
-#include "element.cuh"
-
-#if ELEMENT == FLOAT64
-typedef unsigned long long Key;
-#else
-typedef unsigned Key;
-#endif
-
-// NaN is above all numbers, whatever its sign; the two zeros are equal.
-__device__ __forceinline__ Key key_of(Real x) {
-    if (x != x) return ~(Key)0;
-#if ELEMENT == FLOAT64
-    const long long bits = __double_as_longlong(x + 0);  // of -0 that is 0
-    return (Key)(bits ^ (bits >> 63 | (long long)(1ull << 63)));
-#else
-    const int bits = __float_as_int(x + 0);
-    return (Key)(bits ^ (bits >> 31 | (int)(1u << 31)));
-#endif
-}
-
-__device__ __forceinline__ Real number_of(Key key) {
-#if ELEMENT == FLOAT64
-    return __longlong_as_double((long long)(key >> 63 ? key ^ 1ull << 63 : ~key));
-#else
-    return __uint_as_float(key >> 31 ? key ^ 1u << 31 : ~key);
-#endif
-}
+#include "order.cuh"
 
 constexpr int BIN_BITS = 8;
 constexpr int BINS = 1 << BIN_BITS;
