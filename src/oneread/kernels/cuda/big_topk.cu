@@ -10,7 +10,7 @@
 //
 // BLOCK_THREADS  threads of a block, a multiple of 32
 // VECTORS        vectors that a thread loads at a time, of 32 elements together at most
-// CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS above 2048
+// CAPACITY       candidates that a block holds: see candidates.cuh; the more above k, the better
 // LONG           1 for rows whose columns do not fit an int; 2^32 - 1 is the most
 // SUMS           1 where the normalizer of the row is wanted
 // CLUSTER        blocks that share a row

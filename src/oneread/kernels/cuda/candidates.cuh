@@ -4,7 +4,8 @@
 // column comes first. What is here is done by all threads of a block, or of BLOCKS blocks of a
 // cluster, together.
 //
-// CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS
+// CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS and no less than the power of
+//                two that holds those to be sorted
 // BLOCK_THREADS  threads of a block, a multiple of 32
 #pragma once
 #include "order.cuh"
