@@ -12,7 +12,7 @@ from emulated import COMPILER, Launch, on_cpu  # noqa: F401
 import oneread
 from oneread.runtime import cuda, cuda_topk, tuning
 from oneread.spec import SoftmaxTopK, TopK
-from oneread.testing import assert_conforms
+from oneread.testing import FAMILIES, assert_conforms
 from oneread.testing.arrays import numpy_dtype
 
 pytestmark = [
@@ -23,7 +23,7 @@ pytestmark = [
 KINDS = {"prob": 1, "logprob": 2, "logit": 0}
 #: Threads of a block, vectors a thread, blocks of a cluster: those that wait for one another in
 #: every way there is, and that need many steps for a short row.
-SHAPES = ((64, 1, 1), (128, 2, 1), (96, 3, 2), (64, 2, 16))
+SHAPES = ((64, 1, 1), (128, 2, 1), (96, 3, 2), (64, 2, 4))
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def winners(
 ) -> SoftmaxTopK:  # fmt: skip
     """Do what oneread.ops._device_topk does with tensors on a GPU, with NumPy's arrays."""
     moved = np.moveaxis(x, axis, -1)
-    rows = moved.reshape(-1, moved.shape[-1])
+    rows = moved.reshape(int(np.prod(moved.shape[:-1])), moved.shape[-1])
     if rows.strides[1] != rows.itemsize:
         rows = np.ascontiguousarray(rows)
     statistic = np.float64 if x.dtype == np.float64 else np.float32
@@ -117,7 +117,7 @@ def same_bits(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("vocab", [1, 2, 37, 1000, 4001, 20_000])
+@pytest.mark.parametrize("vocab", [1, 37, 1000, 9001])
 def test_winners_of_adversarial_rows_are_those_of_the_cpu(
     shape: tuple[int, int, int], vocab: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +155,8 @@ def test_every_family_is_close_to_the_truth(
 ) -> None:
     force(monkeypatch, (128, 2, 1))
     implementation = top_k if op == "top_k" else winners
-    assert_conforms(implementation, op, dtype=dtype, without=("where", "lengths"))
+    some = [name for name in FAMILIES if name != "empty"]  # for which nothing is launched
+    assert_conforms(implementation, op, dtype=dtype, families=some, without=("where", "lengths"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
