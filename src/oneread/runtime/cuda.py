@@ -24,11 +24,19 @@ __all__ = [
     "ahead",
     "last_kernel",
     "logsumexp",
+    "note",
     "prepared",
     "softmax",
 ]
 
-_HEADERS: Final = ("candidates.cuh", "element.cuh", "order.cuh", "ptx.cuh", "row.cuh", "running.cuh")
+_HEADERS: Final = (
+    "candidates.cuh",
+    "element.cuh",
+    "order.cuh",
+    "ptx.cuh",
+    "row.cuh",
+    "running.cuh",
+)
 VECTOR_BYTES: Final = 16
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096
@@ -92,6 +100,11 @@ _NO_TEMPERATURE: Final = Temperature()
 def last_kernel() -> KernelRecord | None:
     """Return which kernel this thread last launched on a GPU."""
     return getattr(_last, "record", None)
+
+
+def note(record: KernelRecord) -> None:
+    """Let `last_kernel` return what ran in several kernels."""
+    _last.record = record
 
 
 def _run(op: str, x: Memory, y: Memory, axis: int, manner: Manner) -> None:

@@ -130,7 +130,7 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
 
 
 def _candidate_bytes(dtype: str) -> int:
-    """A key, which is as long as what is computed in, and a column."""
+    """Return what a key takes, as wide as what is computed in, and a column."""
     return max(ELEMENTS[dtype][1], 4) + 4
 
 

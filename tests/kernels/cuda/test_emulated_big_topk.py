@@ -1,4 +1,4 @@
-"""The kernel of top-k for large k, run on a CPU with all its threads, gives what the CPU's op gives."""
+"""The kernel of top-k for large k, run on a CPU with all its threads, agrees with the CPU's op."""
 
 from __future__ import annotations
 
