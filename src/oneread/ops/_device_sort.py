@@ -35,16 +35,17 @@ def topk(x: Any, k: int, kind: int, values: Any, indices: Any, manner: cuda.Mann
 
 
 def warm(
-    dtype: str, rows: int, length: int, k: int, kind: int, device: int, by_length: bool
-) -> None:
+    dtype: str, shape: tuple[int, int], k: int, kind: int, tempered: int, device: int,
+    by_length: bool,
+) -> None:  # fmt: skip
     """Compile and load what `topk` takes beside PyTorch's own kernels."""
     if kind == LOGIT:
         return
-    shape = (rows_at_once(rows, length), k if kind > WINNERS else length)
-    steps = (shape[1], 1)
+    rows, columns = rows_at_once(*shape), k if kind > WINNERS else shape[1]
     cuda.prepared(
-        _op(kind), STATISTIC_DTYPE[dtype], shape, steps, steps, 1, 0, 0, 0, device, by_length
-    )
+        _op(kind), STATISTIC_DTYPE[dtype], (rows, columns), (columns, 1), (columns, 1), 1,
+        tempered, 0, 0, device, by_length,
+    )  # fmt: skip
 
 
 def rows_at_once(rows: int, length: int) -> int:

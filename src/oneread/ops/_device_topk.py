@@ -62,15 +62,13 @@ def warm(
     computed, by_length = _computed(call, plan), arguments["deterministic"] == "batch"
     if not call.count or not plan.top_k:
         return
+    shape = (call.count, call.length)
     if cuda_topk.finds(plan.top_k, call.length):
         cuda_topk.prepared(
-            _asked(plan), computed, (call.count, call.length), (call.length, 1), kind, 0, device,
-            by_length,
-        )  # fmt: skip
-    else:
-        _device_sort.warm(
-            computed, call.count, call.length, plan.top_k, plan.kind, device, by_length
+            _asked(plan), computed, shape, (call.length, 1), kind, 0, device, by_length
         )
+    else:
+        _device_sort.warm(computed, shape, plan.top_k, plan.kind, kind, device, by_length)
 
 
 def _planned(
