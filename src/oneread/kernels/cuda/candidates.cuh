@@ -42,15 +42,6 @@ __device__ __forceinline__ void barrier() {
     __syncthreads();
 }
 
-// The place of `p` in the first block, if several share a row.
-template <int BLOCKS, typename T>
-__device__ __forceinline__ T* in_first(T* p) {
-#if CLUSTER > 1
-    if (BLOCKS > 1) return remote(p, 0);
-#endif
-    return p;
-}
-
 __device__ __forceinline__ void prepare(Pool& pool) {
     for (int i = threadIdx.x; i < BINS; i += BLOCK_THREADS) {
         pool.bins[0][i] = 0;
@@ -165,6 +156,15 @@ __device__ __forceinline__ bool reaches(Key key, unsigned column, const Cut& cut
     return key > cut.key || (key == cut.key && column <= cut.column);
 }
 
+// Of LANES neighbouring lanes: all get the same.
+template <int LANES>
+__device__ __forceinline__ Key least_of_lanes(Key key) {
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        key = min(key, __shfl_xor_sync(0xffffffffu, key, step));
+    return key;
+}
+
 // Where to cut so that `want` to `most` candidates are kept, the first of all in order. There are
 // `want` or more in all blocks.
 template <int BLOCKS>
@@ -178,18 +178,24 @@ __device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys
         low = min(low, keys[i]);
         high = max(high, keys[i]);
     }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        low = min(low, __shfl_xor_sync(0xffffffffu, low, step));
-        high = max(high, __shfl_xor_sync(0xffffffffu, high, step));
-    }
+    low = least_of_lanes<32>(low);
+    high = ~least_of_lanes<32>((Key)~high);
     if (threadIdx.x % 32 == 0) {
-        atomicMin(in_first<BLOCKS>(&pool.low), low);
-        atomicMax(in_first<BLOCKS>(&pool.high), high);
+        atomicMin(&pool.low, low);
+        atomicMax(&pool.high, high);
     }
-    barrier<BLOCKS>();  // wrote: each warp; reads: all threads
+    barrier<BLOCKS>();  // wrote: each warp; reads: all threads, those of all blocks
+    low = pool.low;
+    high = pool.high;
+#if CLUSTER > 1
+    if (BLOCKS > 1) {
+        const unsigned other = threadIdx.x % BLOCKS;
+        low = least_of_lanes<BLOCKS>(*remote(&pool.low, other));
+        high = ~least_of_lanes<BLOCKS>((Key)~*remote(&pool.high, other));
+    }
+#endif
     const Share<Key> by_key = share<BLOCKS, Key>(
-        pool, turns, held, *in_first<BLOCKS>(&pool.low), *in_first<BLOCKS>(&pool.high), want, most,
+        pool, turns, held, low, high, want, most,
         [=](unsigned i, Key& key) {
             key = keys[i];
             return true;
@@ -241,9 +247,7 @@ __device__ __forceinline__ void keep(Pool& pool, Key* keys, unsigned* columns, u
             floor = min(floor, key[j]);
         }
     }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        floor = min(floor, __shfl_xor_sync(0xffffffffu, floor, step));
+    floor = least_of_lanes<32>(floor);
     if (threadIdx.x % 32 == 0) atomicMin(&pool.floor, floor);
     __syncthreads();  // wrote: all threads; reads: all of them
 }
