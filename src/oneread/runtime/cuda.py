@@ -30,13 +30,9 @@ __all__ = [
 ]
 
 _HEADERS: Final = (
-    "candidates.cuh",
-    "element.cuh",
-    "order.cuh",
-    "ptx.cuh",
-    "row.cuh",
-    "running.cuh",
-)
+    "candidates.cuh", "element.cuh", "order.cuh", "ptx.cuh", "row.cuh", "running.cuh",
+    "shortlist.cuh",
+)  # fmt: skip
 VECTOR_BYTES: Final = 16
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096

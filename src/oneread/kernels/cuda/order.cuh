@@ -90,6 +90,20 @@ __device__ __forceinline__ Real exact_power(Real x, Real m, const Scale& scale) 
 #endif
 }
 
+// Of k winners, the first first: its number and the powers of the others.
+__device__ __forceinline__ Running over_winners(const Candidate* winners, int k,
+                                                const Scale& scale) {
+    Running all = {number_of(key_at(winners[0])), 0};
+    for (int i = 1; i < k; ++i) all.r += exact_power(number_of(key_at(winners[i])), all.m, scale);
+    return all;
+}
+
+// An infinite maximum is the result, and so is NaN.
+__device__ __forceinline__ Real logsumexp_of(const Running& all, const Scale& scale) {
+    const bool regular = fabs(all.m) < infinity();
+    return regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
+}
+
 // Write a winner of the row at x; `all` is what its probability is taken over.
 __device__ __forceinline__ void write_winner(const Results& to, long long place, const Element* x,
                                              long long column, Key key, const Running& all,
