@@ -28,42 +28,36 @@ constexpr int WARPS = BLOCK_THREADS / 32;
 static_assert(VECTORS * WIDTH <= 32, "what a thread has loaded is told by the bits of a word");
 static_assert(CAPACITY % BLOCK_THREADS == 0, "no thread is left out");
 
-// Elements that the row has and that pass: bit WIDTH * i + e for element e of vector i.
-template <typename Passes>
-__device__ __forceinline__ unsigned chosen(const Row& row, Index at, const Vector* v,
-                                           Passes passes) {
+// Make candidates of the elements that pass; `left` has the bits of those that find no place:
+// WIDTH * i + e for element e of vector i. Whether candidates are at the limit.
+template <typename MayPass, typename Passes>
+__device__ __forceinline__ bool offer(Pool& pool, Key* keys, unsigned* columns, const Row& row,
+                                      Index at, const Vector* v, unsigned limit, unsigned& left,
+                                      MayPass may_pass, Passes passes) {
     const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
-    unsigned bits = 0;
+    bool full = false;
+    unsigned lost = 0;
 #pragma unroll
-    for (int i = 0; i < VECTORS; ++i)
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e)
-            if (passes(number(v[i], e)) && (whole || has(row, at + i * BLOCK_THREADS, e)))
-                bits |= 1u << (i * WIDTH + e);
-    return bits;
-}
-
-// Make candidates of chosen elements. What finds no place is left.
-__device__ __forceinline__ unsigned push(Pool& pool, Key* keys, unsigned* columns, const Row& row,
-                                         Index at, const Vector* v, unsigned bits) {
-    if (bits == 0) return 0;
-    unsigned place = atomicAdd(&pool.held, __popc(bits));
-    unsigned left = 0;
-#pragma unroll
-    for (int i = 0; i < VECTORS; ++i)
+    for (int i = 0; i < VECTORS; ++i) {
+        if (!may_pass(largest(v[i]))) continue;
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             const unsigned bit = 1u << (i * WIDTH + e);
-            if (!(bits & bit)) continue;
-            if (place < CAPACITY) {
-                keys[place] = key_of(number(v[i], e));
-                columns[place] = (unsigned)((at + i * BLOCK_THREADS) * WIDTH + e - row.head);
-            } else {
-                left |= bit;
+            const Index here = at + i * BLOCK_THREADS;
+            if (passes(number(v[i], e), bit) && (whole || has(row, here, e))) {
+                const unsigned place = atomicAdd(&pool.held, 1);
+                full |= place >= limit;
+                if (place < CAPACITY) {
+                    keys[place] = key_of(number(v[i], e));
+                    columns[place] = (unsigned)(here * WIDTH + e - row.head);
+                } else {
+                    lost |= bit;
+                }
             }
-            ++place;
         }
-    return left;
+    }
+    left = lost;
+    return full;
 }
 
 extern "C" __global__ void
@@ -94,7 +88,9 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     __syncthreads();  // wrote: some threads; reads: all threads
 
     const unsigned want = (unsigned)k;
-    const unsigned most = want + (CAPACITY - want) / 8;
+    // To cut back costs a few hundred pushes: about as much as those that a later cut would cost.
+    const unsigned limit = min(2 * want + 512, (unsigned)CAPACITY);
+    const unsigned most = want + (limit - want) / 8;
     const unsigned last_column = (unsigned)(vocab - 1);
     Turns turns = {0, 0};
     Stream stream = nothing();
@@ -105,21 +101,29 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
         load<VECTORS, BLOCK_THREADS>(row, at, v);
         const Real best = largest<VECTORS>(v);
         unsigned left = 0;
-        if (!(best <= bound))
-            left = chosen(row, at, v, [=](Real x) { return !(x <= bound); });
+        bool full = false;
+        if (!(best <= bound)) {
+            const auto passes = [=](Real x) { return !(x <= bound); };
+            full = offer(pool, keys, columns, row, at, v, limit, left, passes,
+                         [=](Real x, unsigned) { return passes(x); });
+        }
 #if SUMS
         absorb<VECTORS>(stream, v, larger(top(stream), best), scale);
 #endif
-        for (;;) {
-            left = push(pool, keys, columns, row, at, v, left);
-            // Wrote: all threads; reads, if some found no place: all of them.
-            if (!__syncthreads_or(left != 0)) break;
-            const Cut cut = cut_for<1>(pool, turns, keys, columns, CAPACITY, last_column, want, most);
-            keep(pool, keys, columns, CAPACITY, cut);
-            // Of these columns some come before those kept: what equals the bound may be in.
+        // Wrote: all threads; reads, if the candidates are at the limit: all of them.
+        while (__syncthreads_or(full)) {
+            const unsigned held = min(pool.held, (unsigned)CAPACITY);
+            const Cut cut = cut_for<1>(pool, turns, keys, columns, held, last_column, want, most);
+            keep(pool, keys, columns, held, cut);
             bound = pool.floor == ~(Key)0 ? infinity() : number_of(pool.floor);
+            full = false;
+            if (left == 0) continue;
+            // Some of these columns come before those kept: what equals the bound may be in.
             load<VECTORS, BLOCK_THREADS>(row, at, v);  // rather than hold it in registers meanwhile
-            left &= chosen(row, at, v, [=](Real x) { return !(x < bound); });
+            const unsigned again = left;
+            const auto may_pass = [=](Real x) { return !(x < bound); };
+            full = offer(pool, keys, columns, row, at, v, limit, left, may_pass,
+                         [=](Real x, unsigned bit) { return (again & bit) && may_pass(x); });
         }
     }
 
@@ -157,10 +161,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
 #endif
     sort(keys, columns, want);
 
-    if (lse != nullptr && threadIdx.x == 0) {
-        const bool finite = fabs(all.m) < infinity();
-        lse[index] = finite ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
-    }
+    if (lse != nullptr && threadIdx.x == 0) lse[index] = logsumexp_of(all, scale);
     if (kind > LOGPROB) {
         Running winners = Running{-infinity(), 0};
 #pragma unroll 1
