@@ -11,13 +11,13 @@ import torch
 
 from oneread.backends import torch_
 from oneread.backends import torch_cuda as gpu
-from oneread.ops import topk
+from oneread.ops import _device_sort, topk
 from oneread.ops._arguments import Call, Options, Source
 from oneread.ops._device import _one_axis, _refuse, _temperature
 from oneread.ops._face import LOGIT, LOGPROB, Plan
 from oneread.ops._output import Slot, by_field
 from oneread.runtime import cuda, cuda_topk
-from oneread.spec import STATISTIC_DTYPE, BackendUnavailableError, ShapeError
+from oneread.spec import STATISTIC_DTYPE, ShapeError
 
 _OPS: Final = {"top_k": topk.TOP_K, "softmax_topk": topk.SOFTMAX_TOPK}
 #: Types of indices that the kernels write; others are converted afterwards.
@@ -31,7 +31,6 @@ def run(
     gpu.check(x, "x")
     _refuse(options, x)
     call, plan = _planned(op, x, tuple(x.shape), gpu.memory(x).dtype, axis, dtype, own)
-    _refuse_k(plan.top_k, x.device)
     computed = _computed(call, plan)
     with gpu.on(x):
         # `_kept_alive` is the memory of the temperatures until the kernel is in the stream.
@@ -58,14 +57,18 @@ def warm(
     names = {"k", "index_dtype", "kind", "renormalize", "return_lse"} & set(arguments)
     own = {name: arguments[name] for name in names}
     call, plan = _planned(op, None, shape, dtype, arguments["axis"], arguments["dtype"], own)
-    _refuse_k(plan.top_k, f"cuda:{device}")
     temperature = arguments["temperature"]
     kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
-    if call.count and plan.top_k:
+    computed, by_length = _computed(call, plan), arguments["deterministic"] == "batch"
+    if not call.count or not plan.top_k:
+        return
+    shape = (call.count, call.length)
+    if cuda_topk.finds(plan.top_k, call.length):
         cuda_topk.prepared(
-            _asked(plan), _computed(call, plan), (call.count, call.length), (call.length, 1),
-            kind, 0, device, arguments["deterministic"] == "batch",
-        )  # fmt: skip
+            _asked(plan), computed, shape, (call.length, 1), kind, 0, device, by_length
+        )
+    else:
+        _device_sort.warm(computed, shape, plan.top_k, plan.kind, kind, device, by_length)
 
 
 def _planned(
@@ -73,14 +76,6 @@ def _planned(
 ) -> tuple[Call, Plan]:
     call = Call(op, Source(torch_, x, shape, name, None), axis)
     return call, _OPS[op].plan(call, dtype, **own)
-
-
-def _refuse_k(k: int, device: Any) -> None:
-    if k > cuda_topk.MOST_K:
-        raise BackendUnavailableError(
-            f"k is {k} with x on {device}, where this version finds up to {cuda_topk.MOST_K} "
-            "columns of a row: give x.cpu()"
-        )
 
 
 def _computed(call: Call, plan: Plan) -> str:
@@ -115,6 +110,11 @@ def _launch(x: Any, call: Call, plan: Plan, memory: dict[str, Any], manner: cuda
     rows = source.movedim(place, -1).reshape(call.count, call.length)
     if rows.stride(-1) != 1 and call.length > 1:
         rows = rows.contiguous()
+    if not cuda_topk.finds(plan.top_k, call.length):
+        if "lse" in memory:
+            cuda.logsumexp(gpu.memory(rows), gpu.memory(memory["lse"].view(-1)), 1, manner)
+        _device_sort.topk(rows, plan.top_k, plan.kind, memory["values"], memory["indices"], manner)
+        return
     lse = memory["lse"].data_ptr() if "lse" in memory else 0
     places = cuda_topk.Places(memory["values"].data_ptr(), memory["indices"].data_ptr(), lse)
     cuda_topk.topk(gpu.memory(rows), _asked(plan), places, manner)

@@ -47,13 +47,14 @@ __all__ = [
     "fit",
     "last_kernel",
     "logsumexp",
+    "note",
     "prepared",
     "softmax",
 ]
 
 _HEADERS: Final = (
-    "beside.cuh", "element.cuh", "ending.cuh", "moments.cuh", "order.cuh", "place.cuh", "ptx.cuh",
-    "results.cuh", "row.cuh", "running.cuh", "shortlist.cuh",
+    "beside.cuh", "candidates.cuh", "element.cuh", "ending.cuh", "moments.cuh", "order.cuh",
+    "place.cuh", "ptx.cuh", "results.cuh", "row.cuh", "running.cuh", "shortlist.cuh",
 )  # fmt: skip
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096
@@ -118,6 +119,11 @@ def last_kernel() -> KernelRecord | None:
 def _number_of(record: KernelRecord) -> int:
     with _records_lock:
         return _records.setdefault(record, len(_records))
+
+
+def note(record: KernelRecord) -> None:
+    """Let `last_kernel` return what ran in several kernels."""
+    _last.record = record
 
 
 def _run(op: str, x: Memory, y: Memory, axis: int, manner: Manner) -> None:

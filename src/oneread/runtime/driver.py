@@ -32,7 +32,6 @@ _CALLED: Final = (
 #: Errors of what may not be done while a stream is captured.
 _CAPTURING: Final = range(900, 909)
 _PORTABLE_CLUSTER: Final = 8
-_DEFAULT_SHARED_BYTES: Final = 48 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def load(
         module, handle = ctypes.c_void_p(), ctypes.c_void_p()
         _do("cuModuleLoadData", ctypes.byref(module), code)
         _do("cuModuleGetFunction", ctypes.byref(handle), module, name.encode())
-        if dynamic_bytes > _DEFAULT_SHARED_BYTES:
+        if dynamic_bytes:  # the limit that holds else counts static memory, too
             _do("cuFuncSetAttribute", handle, _DYNAMIC_SHARED, dynamic_bytes)
         if cluster > _PORTABLE_CLUSTER:
             _do("cuFuncSetAttribute", handle, _LARGE_CLUSTERS, 1)

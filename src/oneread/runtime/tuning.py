@@ -232,11 +232,13 @@ def _line_bytes(row: dict[str, Any], vector_bytes: int) -> int:
     return _LINE_BYTES if row.get("vectors", _ANY_VECTORS) >= _LONG_VECTORS else vector_bytes
 
 
-def _dynamic_bytes(row: dict[str, Any], vector_bytes: int) -> int:
+def _dynamic_bytes(row: dict[str, Any], what: Rows) -> int:
     """Return the shared memory that a block is launched with."""
+    if "capacity" in row:
+        return int(row["capacity"]) * _candidate_bytes(what.dtype)
     if "held" not in row:
         return 0
-    return int(row["block_threads"] * (row["per_thread"] - row["held"]) * vector_bytes)
+    return int(row["block_threads"] * (row["per_thread"] - row["held"]) * what.vector_bytes)
 
 
 def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> bool:
@@ -254,8 +256,13 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
             row["kernel"] != "softmax_shared"
             or (target >= _FIRST_WITH_COPIES and what.vector_bytes == _VECTOR_BYTES)
         )
-        and _dynamic_bytes(row, what.vector_bytes) <= room
+        and _dynamic_bytes(row, what) <= room
     )
+
+
+def _candidate_bytes(dtype: str) -> int:
+    """Return what a key takes, as wide as what is computed in, and a column."""
+    return max(ELEMENTS[dtype][1], 4) + 4
 
 
 def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: int) -> Choice:
@@ -276,7 +283,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         defines["LINE_BYTES"] = _line_bytes(row, what.vector_bytes)
     if op in ("softmax", "log_softmax"):
         defines["LOG"] = _OPS[op]
-    for name in ("keep", "held", "at_once"):
+    for name in ("keep", "held", "at_once", "capacity"):
         if name in row:
             defines[name.upper()] = row[name]
     return Choice(
@@ -284,7 +291,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         block,
         block // row_threads,
         cluster,
-        _dynamic_bytes(row, what.vector_bytes),
+        _dynamic_bytes(row, what),
         tuple(defines.items()),
         row["measured"],
         row.get("ranks"),

@@ -82,11 +82,12 @@ def test_strips_read_neighbours_at_once_and_spill_nothing(tmp_path: Path) -> Non
         assert_sass(path).no_spills().vector_load(dict(choice.defines)["VECTOR_BYTES"])
 
 
+@pytest.mark.parametrize("k", [64, 2048])
 @pytest.mark.parametrize("target", nvrtc.TARGETS)
-def test_top_k_compiles_without_a_word(target: str) -> None:
+def test_top_k_compiles_without_a_word(target: str, k: int) -> None:
     switches = [(dtype, turn) for turn, dtype in enumerate(tuning.ELEMENTS)] + [("float32", 5)]
     for dtype, turn in switches:
-        what = tuning.Rows(dtype, 10 if turn % 2 else 500, 70_001, 16, turn % 2 == 0, 64)
+        what = tuning.Rows(dtype, 10 if turn % 2 else 500, 70_001, 16, turn % 2 == 0, k)
         choice = tuning.choose("topk", what, target, temperature=turn % 3)
         more = {"SUMS": int(turn > 0), "LONG": int(turn > 2)}
         choice = choice._replace(defines=(*choice.defines, *more.items()))

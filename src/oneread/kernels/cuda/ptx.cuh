@@ -212,6 +212,14 @@ __device__ __forceinline__ unsigned cluster_rank() {
     return rank;
 }
 
+// The place of `p` in the shared memory of another block of the cluster.
+template <typename T>
+__device__ __forceinline__ T* remote(T* p, unsigned rank) {
+    T* there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
+    return there;
+}
+
 // Store two floats at the place of `p` in the shared memory of another block of the cluster.
 __device__ __forceinline__ void store_remote(float2* p, unsigned rank, float a, float b) {
     unsigned place;

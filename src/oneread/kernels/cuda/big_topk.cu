@@ -1,0 +1,177 @@
+// The k largest columns of a row, k up to 2048, with their probabilities, at one read of the row.
+//
+// Algorithm  Milakov & Gimelshein (2018), Algorithm 4, its sorted list of k replaced: columns above a
+//            bound go to shared memory; when that is full it is cut back to the k best or a few more,
+//            the last of which is the new bound. Columns come in ascending order, so that what
+//            equals the bound later on is out. The k best of all are sorted at the end
+// Accesses   1 load of x an element, and k of the row again for LOGIT
+// Launch     rows * CLUSTER blocks of BLOCK_THREADS threads, with CAPACITY candidates (a key and 4
+//            bytes) of shared memory each
+//
+// BLOCK_THREADS  threads of a block, a multiple of 32
+// VECTORS        vectors that a thread loads at a time, of 32 elements together at most
+// CAPACITY       candidates that a block holds: see candidates.cuh; the more above k, the better
+// LONG           1 for rows whose columns do not fit an int; 2^32 - 1 is the most
+// SUMS           1 where the normalizer of the row is wanted
+// CLUSTER        blocks that share a row
+// MIN_BLOCKS     blocks that must fit a multiprocessor
+#if LONG
+typedef long long Index;
+#else
+typedef int Index;
+#endif
+
+#include "row.cuh"
+#include "candidates.cuh"
+
+constexpr int WARPS = BLOCK_THREADS / 32;
+static_assert(VECTORS * WIDTH <= 32, "what a thread has loaded is told by the bits of a word");
+static_assert(CAPACITY % BLOCK_THREADS == 0, "no thread is left out");
+
+// Make candidates of the elements that pass; `left` has the bits of those that find no place:
+// WIDTH * i + e for element e of vector i. Whether candidates are at the limit.
+template <typename MayPass, typename Passes>
+__device__ __forceinline__ bool offer(Pool& pool, Key* keys, unsigned* columns, const Row& row,
+                                      Index at, const Vector* v, unsigned limit, unsigned& left,
+                                      MayPass may_pass, Passes passes) {
+    const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
+    bool full = false;
+    unsigned lost = 0;
+#pragma unroll
+    for (int i = 0; i < VECTORS; ++i) {
+        if (!may_pass(largest(v[i]))) continue;
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            const unsigned bit = 1u << (i * WIDTH + e);
+            const Index here = at + i * BLOCK_THREADS;
+            if (passes(number(v[i], e), bit) && (whole || has(row, here, e))) {
+                const unsigned place = atomicAdd(&pool.held, 1);
+                full |= place >= limit;
+                if (place < CAPACITY) {
+                    keys[place] = key_of(number(v[i], e));
+                    columns[place] = (unsigned)(here * WIDTH + e - row.head);
+                } else {
+                    lost |= bit;
+                }
+            }
+        }
+    }
+    left = lost;
+    return full;
+}
+
+extern "C" __global__ void
+#if CLUSTER > 1
+__cluster_dims__(CLUSTER, 1, 1)
+#endif
+__launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
+big_topk(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
+         long long k, long long kind, long long index_bytes, void* indices, Real* lse,
+         double temperature, const double* temperatures) {
+    extern __shared__ Key keys[];
+    unsigned* columns = (unsigned*)(keys + CAPACITY);
+    __shared__ Pool pool;
+    __shared__ Running scratch[WARPS * CLUSTER];
+    const long long index = blockIdx.x / CLUSTER;
+    const Scale scale = scale_of(temperature, temperatures, index);
+    Row row = row_at(x + index * x_stride, nullptr, (Index)vocab);
+    Index begin = 0;
+#if CLUSTER > 1
+    const Index part = (row.end + CLUSTER - 1) / CLUSTER;
+    begin = (Index)cluster_rank() * part;
+    row.end = min(row.end, begin + part);
+#endif
+    prepare(pool);
+#if CLUSTER > 1
+    cluster_arrive();
+#endif
+    __syncthreads();  // wrote: some threads; reads: all threads
+
+    const unsigned want = (unsigned)k;
+    // To cut back costs a few hundred pushes: about as much as those that a later cut would cost.
+    const unsigned limit = min(2 * want + 512, (unsigned)CAPACITY);
+    const unsigned most = want + (limit - want) / 8;
+    const unsigned last_column = (unsigned)(vocab - 1);
+    Turns turns = {0, 0};
+    Stream stream = nothing();
+    Real bound = not_a_number();  // which no number is below
+    for (; begin < row.end; begin += (Index)BLOCK_THREADS * VECTORS) {
+        const Index at = begin + threadIdx.x;
+        Vector v[VECTORS];
+        load<VECTORS, BLOCK_THREADS>(row, at, v);
+        const Real best = largest<VECTORS>(v);
+        unsigned left = 0;
+        bool full = false;
+        if (!(best <= bound)) {
+            const auto passes = [=](Real x) { return !(x <= bound); };
+            full = offer(pool, keys, columns, row, at, v, limit, left, passes,
+                         [=](Real x, unsigned) { return passes(x); });
+        }
+#if SUMS
+        absorb<VECTORS>(stream, v, larger(top(stream), best), scale);
+#endif
+        // Wrote: all threads; reads, if the candidates are at the limit: all of them.
+        while (__syncthreads_or(full)) {
+            const unsigned held = min(pool.held, (unsigned)CAPACITY);
+            const Cut cut = cut_for<1>(pool, turns, keys, columns, held, last_column, want, most);
+            keep(pool, keys, columns, held, cut);
+            bound = pool.floor == ~(Key)0 ? infinity() : number_of(pool.floor);
+            full = false;
+            if (left == 0) continue;
+            // Some of these columns come before those kept: what equals the bound may be in.
+            load<VECTORS, BLOCK_THREADS>(row, at, v);  // rather than hold it in registers meanwhile
+            const unsigned again = left;
+            const auto may_pass = [=](Real x) { return !(x < bound); };
+            full = offer(pool, keys, columns, row, at, v, limit, left, may_pass,
+                         [=](Real x, unsigned bit) { return (again & bit) && may_pass(x); });
+        }
+    }
+
+#if CLUSTER > 1
+    cluster_wait();  // every block has started, and is prepared
+#endif
+    Running all = Running{0, 0};
+#if SUMS
+    const Running own = total(stream, scale);
+#if CLUSTER > 1
+    all = merge_blocks<WARPS, CLUSTER>(own, scale, scratch);
+#else
+    all = merge_warps<WARPS>(own, scale, scratch);
+#endif
+#elif CLUSTER > 1
+    barrier<CLUSTER>();  // no block cuts back its own any more
+#endif
+    unsigned held = pool.held;
+    const Cut cut = cut_for<CLUSTER>(pool, turns, keys, columns, held, last_column, want, want);
+#if CLUSTER > 1
+    if (cluster_rank() == 0) keep(pool, keys, columns, held, cut);
+    barrier<CLUSTER>();  // wrote: the first block; reads: where its candidates end
+    if (cluster_rank() != 0)
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS)
+            if (reaches(keys[i], columns[i], cut)) {
+                const unsigned place = atomicAdd(remote(&pool.held, 0), 1);
+                *remote(&keys[place], 0) = keys[i];
+                *remote(&columns[place], 0) = columns[i];
+            }
+    barrier<CLUSTER>();  // wrote: every block into the first; reads: that one
+    if (cluster_rank() != 0) return;
+#else
+    keep(pool, keys, columns, held, cut);
+#endif
+    sort(keys, columns, want);
+
+    if (lse != nullptr && threadIdx.x == 0) lse[index] = logsumexp_of(all, scale);
+    if (kind > LOGPROB) {
+        Running winners = Running{-infinity(), 0};
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
+            winners = merge(winners, Running{number_of(keys[i]), 0}, scale);
+        __syncthreads();  // read: every warp all of scratch; writes: each warp
+        all = merge_warps<WARPS>(winners, scale, scratch);
+    }
+    const Results results = {values, indices, (int)kind, (int)index_bytes};
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
+        write_winner(results, index * k + i, x + index * x_stride, columns[i], keys[i], all, scale);
+}
