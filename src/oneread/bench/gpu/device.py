@@ -30,10 +30,15 @@ class TorchGpu:
         if not torch.cuda.is_available():
             raise BackendUnavailableError("PyTorch sees no GPU: it has to be one built for CUDA")
         torch.cuda.set_device(index)
+        self.index = index
         self.where = f"cuda:{index}"
         self.target = driver.device(index).target
         self._side = torch.cuda.Stream()
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def stream(self) -> int:
+        """Return the driver's number of the current stream."""
+        return int(torch.cuda.current_stream().cuda_stream)
 
     def captured(self, calls: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
         """Return what replays the launches of some calls, put into a graph."""

@@ -18,7 +18,6 @@ def main(request: dict[str, Any], descriptor: int) -> None:
     """Run the cases of a request and write the records of each when it is done."""
     from functools import partial
 
-    from oneread.backends.torch_cuda import raw_stream
     from oneread.bench.gpu import traffic
     from oneread.bench.gpu.cases import CASES
     from oneread.bench.gpu.device import TorchGpu
@@ -29,7 +28,7 @@ def main(request: dict[str, Any], descriptor: int) -> None:
     gpu, until = TorchGpu(), request["until"]
     peers = [load(name) for name in request["peers"]]
     effort = QUICK if request["quick"] else FULL
-    jobs = partial(traffic.jobs, stream=partial(raw_stream, 0), device=0)
+    jobs = partial(traffic.jobs, stream=gpu.stream, device=gpu.index)
     with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
         for name in request["cases"]:
             case, records = CASES[name], []

@@ -1,6 +1,11 @@
 // C entry points of what FlashInfer's headers have for this comparison: softmax, and top-k.
-#include <flashinfer/sampling.cuh>
+#include <flashinfer/math.cuh>
+
 #include <flashinfer/topk.cuh>
+
+#if __has_include(<curand.h>)  // which some toolkits lack: no softmax then
+#include <flashinfer/sampling.cuh>
+#endif
 
 #include <cstdint>
 
@@ -17,11 +22,13 @@ int top_k(void* x, int32_t* indices, void* values, uint32_t rows, uint32_t k, ui
 }
 }  // namespace
 
+#if __has_include(<curand.h>)
 extern "C" int flashinfer_softmax(void* x, void* y, uint32_t rows, uint32_t vocab, void* workspace,
                                   uint64_t bytes, cudaStream_t stream) {
     return sampling::OnlineSoftmax<float>(static_cast<float*>(x), static_cast<float*>(y), rows, vocab,
                                           nullptr, 1.0f, workspace, bytes, false, stream);
 }
+#endif
 
 extern "C" int flashinfer_top_k(int bfloat16, void* x, int32_t* indices, void* values,
                                 uint32_t rows, uint32_t k, uint32_t vocab, void* states, int sorted,

@@ -7,6 +7,7 @@ would want all that it needs for other things.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import importlib.util
 import shutil
@@ -29,6 +30,7 @@ SOURCE: Final = Path(__file__).with_name("flashinfer_.cu")
 #: What its functions want to have at hand; of top-k zeroed once, which it leaves zeroed.
 _WORKSPACE_BYTES: Final = 1 << 20
 _BUILD_S: Final = 180
+_PACKAGES: Final = ("cu13", "curand")
 _TOOLKIT: Final = "/usr/local/cuda/bin/nvcc"
 
 
@@ -58,7 +60,9 @@ def _softmax(case: Case, sets: Sets) -> Contestant:
 
     if case.dtype != "float32":
         raise AbsentError("its softmax is one of float32")
-    function, x, y = _library().flashinfer_softmax, sets.x, sets.y
+    function, x, y = getattr(_library(), "flashinfer_softmax", None), sets.x, sets.y
+    if function is None:
+        raise AbsentError("its softmax is built with curand's headers, which are not there")
     space = torch.zeros(_WORKSPACE_BYTES, dtype=torch.uint8, device=x[0].device)
 
     def run(i: int = 0) -> Any:
@@ -118,6 +122,13 @@ def _headers() -> Path | None:
     return None
 
 
+def _nvidia_headers() -> list[Path]:
+    spec = importlib.util.find_spec("nvidia")
+    places = spec.submodule_search_locations if spec else None
+    found = (Path(place, part, "include") for place in places or () for part in _PACKAGES)
+    return [folder for folder in found if folder.is_dir()]
+
+
 @cache
 def _library() -> Any:
     """Return the functions, built once for this version and GPU."""
@@ -129,18 +140,23 @@ def _library() -> Any:
     target = "sm_{}{}".format(*torch.cuda.get_device_capability())
     key = hashlib.sha256(f"{SOURCE.read_text('utf-8')}{version()}{target}".encode()).hexdigest()
     path = cubins.folder() / f"flashinfer-{key[:16]}.so"
-    if not path.exists():
-        _build(nvcc, target, path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:  # processes that compile side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _build(nvcc, target, path)
     return ctypes.CDLL(str(path))
 
 
 def _build(nvcc: str, target: str, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".tmp.so")
     words: list[str] = [
         nvcc, "-O3", "-std=c++17", f"-arch={target}", "--shared", "-Xcompiler", "-fPIC",
         "-I", str(_headers()), "-o", str(made), str(SOURCE),
     ]  # fmt: skip
+    # Headers that PyTorch's packages brought, after the toolkit's own.
+    for folder in _nvidia_headers():
+        words += ["-Xcompiler", f"-idirafter,{folder}"]
     said = subprocess.run(words, capture_output=True, text=True, timeout=_BUILD_S, check=False)
     if said.returncode:
         errors = [line for line in said.stderr.splitlines() if "error" in line]
