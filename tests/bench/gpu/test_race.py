@@ -129,6 +129,11 @@ def test_wrong_peer_is_caught(gpu: Any) -> None:
     assert (peer.status, peer.median_s) == ("wrong", None)
 
 
+def test_peer_that_writes_nothing_has_no_result_of_another(gpu: Any) -> None:
+    ours, peer = run(SMALL, gpu, MadeUp(lambda sets, i: sets.y[i]))
+    assert (ours.status, peer.status) == ("ok", "wrong")
+
+
 def test_peer_that_a_graph_refuses_is_absent_with_the_reason(gpu: Any) -> None:
     calls = 0
 

@@ -6,6 +6,7 @@ Knows no op and no library by more than its name; the GPU comes in as an object.
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
@@ -68,6 +69,8 @@ def race(
     judge, checked = judges(case, sets)
     found = enter(case, peers, sets)
     for entrant in found:
+        for y in sets.y[:1]:
+            y.fill_(math.nan)  # so that what a contestant does not write is not another's
         own = entrant.library == entrants.OWN
         entrants.check(entrant, judge.ours if own else judge.peer)
     samples = _samples(case, found, len(sets.x), gpu, effort)
