@@ -56,8 +56,8 @@ def shapes_of_table() -> list[Shape]:
     """Return the shapes whose measurements stand in the table."""
     found = {
         Shape(op, DTYPES[row["bytes"]], int(said[1]), int(said[2])): None
-        for op, rows in tuning.table().items()
-        for row in rows
+        for op in tuning_rows.OPS
+        for row in tuning.table()[op]
         if (said := MEASURED.match(row["measured"])) and row.get("bytes") in DTYPES
     }
     return list(found)

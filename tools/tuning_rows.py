@@ -14,6 +14,8 @@ from oneread.runtime.tuning import ELEMENTS
 Row = dict[str, Any]
 Record = dict[str, Any]
 
+#: Tables whose rows can be measured here.
+OPS = ("softmax", "logsumexp")
 VECTOR_BYTES = 16
 #: Arrays of up to this many rows have rows of the table for themselves.
 FEW_ROWS = 64
@@ -61,8 +63,9 @@ class Shape(NamedTuple):
         """Return what ``softmax/float32/4000x8192`` says; ValueError when it says nothing."""
         op, dtype, sides = text.split("/")
         rows, vocab = sides.split("x")
-        if dtype not in ELEMENTS:
-            raise ValueError(f"{dtype!r} is none of {', '.join(ELEMENTS)}")
+        for said, known in ((op, OPS), (dtype, ELEMENTS)):
+            if said not in known:
+                raise ValueError(f"{said!r} is none of {', '.join(known)}")
         return cls(op, dtype, int(rows), int(vocab))
 
 
@@ -191,7 +194,7 @@ def rows_of(records: Iterable[Record]) -> list[tuple[str, Row]]:
     for found in best.values():
         found.sort(key=lambda record: float(record["median_us"]))
     rows = []
-    for op, dtype in product(("softmax", "logsumexp"), ("float32", "bfloat16", "float64")):
+    for op, dtype in product(OPS, ("float32", "bfloat16", "float64")):
         for few in (True, False):
             shapes = sorted(s for s in best if (s.op, s.dtype, s.few) == (op, dtype, few))
             rows += [(op, row) for row in _ladder(sorted(shapes, key=_length), best)]
