@@ -22,6 +22,7 @@ from tuning_rows import FEW_ROWS
 from oneread.bench.gallery import nvidia
 from oneread.bench.gpu import runner
 from oneread.runtime import tuning
+from oneread.spec import BackendUnavailableError
 
 Record = dict[str, Any]
 
@@ -122,11 +123,14 @@ def main() -> int:
         return 0
     if options.out is None:
         parser.error("give --out or --launch")
+    try:
+        header: Record = {"record": "header", **runner.facts()}
+    except BackendUnavailableError as error:
+        parser.error(str(error))
     options.out.mkdir(parents=True, exist_ok=True)
     program = [sys.executable, str(Path(__file__).resolve()), "--launch"]
     errors = 0
     with (options.out / "sanitizer.jsonl").open("w", encoding="utf-8") as file:
-        header: Record = {"record": "header", **runner.facts()}
         for record in (header, *watched(options.out, program, options.seconds)):
             file.write(json.dumps(record) + "\n")
             if record["record"] != "header":

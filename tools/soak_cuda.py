@@ -256,12 +256,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="file for the records")
     parser.add_argument("--op", action="append", choices=CHECKS, help="only this; default: all")
     options = parser.parse_args()
+    try:
+        header: Record = {"record": "header", **runner.facts()}
+    except BackendUnavailableError as error:
+        parser.error(str(error))
     tallies = run(list(jobs(options.op or list(CHECKS))), options.seconds, "cuda")
     if options.out:
-        lines: list[Record] = [{"record": "header", **runner.facts()}]
-        lines += [
-            {"record": "soak", **job._asdict(), **asdict(tally)} for job, tally in tallies.items()
-        ]
+        found = ({**job._asdict(), **asdict(tally)} for job, tally in tallies.items())
+        lines = [header, *({"record": "soak", **one} for one in found)]
         options.out.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     return show(tallies)
 

@@ -33,7 +33,7 @@ from oneread.bench.gpu.timing import Effort, contest, in_graph
 from oneread.runtime import cubins, cuda, tuning
 from oneread.sass.facts.occupancy import occupancy
 from oneread.sass.read.elf import read_cubin
-from oneread.spec import OneReadError
+from oneread.spec import BackendUnavailableError, OneReadError
 
 SCHEMA = 1
 FIRST, LAST = Effort(rounds=2, graph_s=1.5e-3), Effort(rounds=7, graph_s=1.5e-3)
@@ -243,7 +243,10 @@ def main() -> int:
     rows.add_argument("files", type=Path, nargs="+")
     options = parser.parse_args()
     if options.command == "sweep":
-        return run(options.shape or shapes_of_table(), options.out, options.seconds)
+        try:
+            return run(options.shape or shapes_of_table(), options.out, options.seconds)
+        except BackendUnavailableError as error:
+            parser.error(str(error))
     print(tuning_rows.as_toml(tuning_rows.rows_of(records(options.files))), end="")
     return 0
 
