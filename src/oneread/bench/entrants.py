@@ -60,11 +60,13 @@ def enter_peer(
     name: str, op: str, version: Callable[[], str], forms: Callable[[], Forms]
 ) -> list[Entrant]:
     """Make the contestants of another library, or the one that says why there are none."""
+    # What another library raises is its reason, whatever it is: some do when they are imported.
     try:
         known = version()
-    except ImportError:
+    except ModuleNotFoundError:
         return [Entrant(name, name, None, None, ABSENT, "not installed")]
-    # What another library raises is its reason, whatever it is.
+    except Exception as error:
+        return [Entrant(name, name, None, None, ABSENT, first_line(error))]
     try:
         made = forms()
     except Exception as error:

@@ -31,7 +31,7 @@ _LIBRARIES: Final = (
 )  # fmt: skip
 _WORKER: Final = "oneread.bench.gpu.worker"
 #: Processes that compile side by side: each has a context and a few arrays on the GPU.
-_MOST_COMPILERS: Final = 6
+_MOST_COMPILERS: Final = 8
 #: Each compiles in itself, Inductor would start as many processes again as there are cores.
 _ENVIRONMENT: Final = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 #: The part of a limited time that compiling may take.

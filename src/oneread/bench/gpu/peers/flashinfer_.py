@@ -37,7 +37,7 @@ _TOOLKIT: Final = "/usr/local/cuda/bin/nvcc"
 def version() -> str:
     """Return the version of the library."""
     if _headers() is None:
-        raise ImportError("no flashinfer")
+        raise ModuleNotFoundError("no flashinfer")
     return metadata.version("flashinfer-python")
 
 
