@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import oneread
 from oneread.bench.gpu import worker
 from oneread.bench.store import Record
 
@@ -43,6 +44,27 @@ def test_records_of_each_case_are_a_line() -> None:
 @pytest.mark.usefixtures("made_up")
 def test_compiling_calls_and_times_nothing() -> None:
     assert written(only_compile=True) == [[]]
+
+
+@pytest.mark.usefixtures("made_up")
+def test_case_that_fails_says_why_and_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def softmax(x: Any, out: Any = None) -> Any:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(oneread, "softmax", softmax)
+    first, second = written(cases=[CASE, CASE])
+    assert [(r.status, r.reason) for r in (*first, *second)] == [("absent", "a mistake")] * 2
+
+
+@pytest.mark.usefixtures("made_up")
+def test_broken_context_ends_the_process(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(oneread, "softmax", fails)
+    monkeypatch.setattr(gpu, "forget", fails)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        written()
 
 
 @pytest.mark.usefixtures("made_up")

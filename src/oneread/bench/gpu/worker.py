@@ -18,6 +18,7 @@ def main(request: dict[str, Any], descriptor: int) -> None:
     """Run the cases of a request and write the records of each when it is done."""
     from functools import partial
 
+    from oneread.bench.entrants import first_line
     from oneread.bench.gpu import traffic
     from oneread.bench.gpu.cases import CASES
     from oneread.bench.gpu.device import TorchGpu
@@ -37,7 +38,11 @@ def main(request: dict[str, Any], descriptor: int) -> None:
             elif request["only_compile"]:
                 _compile(case, peers, gpu)
             else:
-                records = race(case, peers, gpu, effort, jobs)
+                try:
+                    records = race(case, peers, gpu, effort, jobs)
+                except Exception as error:
+                    gpu.forget()  # raises where the context is broken, which ends this process
+                    records = [absent(case, first_line(error), gpu.target)]
             pipe.write(json.dumps([record.as_json() for record in records]) + "\n")
             pipe.flush()
 
