@@ -13,9 +13,9 @@ import { classHighlighter } from "@lezer/highlight";
 import { t } from "../../strings";
 import { type GutterActions, type LineFacts, gutters, setFacts } from "./gutters";
 import {
+  Badge,
   type Remark,
   type Running,
-  badge,
   paired,
   remarks,
   running,
@@ -36,8 +36,10 @@ export class Editor {
   readonly #editable = new Compartment();
   #quiet = false;
   /** At the end of the line that runs, over the text: a long line does not push it out of sight. */
-  #badge: HTMLElement | null = null;
+  readonly #badge = new Badge();
   #line = 0;
+  /** The line that is marked as the one that runs. */
+  #marked: number | null = null;
 
   constructor(
     parent: HTMLElement,
@@ -90,6 +92,7 @@ export class Editor {
     const view = this.#view;
     if (view.state.doc.toString() !== text) {
       this.#quiet = true;
+      this.#marked = null;
       view.dispatch({
         changes: { from: 0, to: view.state.doc.length, insert: text },
         effects: [setRunning.of(null), setRemarks.of([]), setPaired.of([]), setFacts.of(new Map())],
@@ -121,13 +124,21 @@ export class Editor {
     const fits = known && this.#fits(one);
     if (known) this.reveal(one.line);
     const place = fits ? this.#placeOf(one.line) : null;
-    this.#view.dispatch({ effects: setRunning.of(one) });
-    this.#badge?.remove();
-    this.#badge = one && badge(one);
+    const line = one?.line ?? null;
+    if (line !== this.#marked) this.#view.dispatch({ effects: setRunning.of(line) });
+    this.#marked = line;
     this.#line = place ? one!.line : 0;
-    if (!this.#badge) return;
-    this.#badge.classList.toggle("inline", place !== null);
-    (place ? this.#view.dom : this.dock).append(this.#badge);
+    const { element } = this.#badge;
+    if (one === null) {
+      element.remove();
+      return;
+    }
+    this.#badge.tell(one);
+    const host = place ? this.#view.dom : this.dock;
+    if (element.parentElement !== host) {
+      element.classList.toggle("inline", place !== null);
+      host.append(element);
+    }
     if (place) this.#put(place);
   }
 
@@ -154,10 +165,10 @@ export class Editor {
   }
 
   #put({ top, hidden }: { top: number; hidden: boolean }): void {
-    if (!this.#badge) return;
-    this.#badge.hidden = hidden;
-    this.#badge.style.top = `${top}px`;
-    this.#badge.style.height = `${this.#view.defaultLineHeight}px`;
+    const { element } = this.#badge;
+    element.hidden = hidden;
+    element.style.top = `${top}px`;
+    element.style.height = `${this.#view.defaultLineHeight}px`;
   }
 
   /** Scroll the editor, never the page, so that a line is well inside. */
