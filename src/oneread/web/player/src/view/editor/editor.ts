@@ -40,6 +40,10 @@ export class Editor {
   #line = 0;
   /** The line that is marked as the one that runs. */
   #marked: number | null = null;
+  /** What is asked for at each step, kept so that asking for it has nothing laid out. */
+  #sizes = { width: 0, height: 0, left: 0 };
+  #top = 0;
+  readonly #observer: ResizeObserver;
 
   constructor(
     parent: HTMLElement,
@@ -47,7 +51,19 @@ export class Editor {
     actions: EditorActions,
   ) {
     this.#view = new EditorView({ parent, state: this.#state("", actions) });
-    this.#view.scrollDOM.addEventListener("scroll", () => this.#place(), { passive: true });
+    const { scrollDOM, contentDOM } = this.#view;
+    this.#observer = new ResizeObserver(() => {
+      const { clientWidth: width, clientHeight: height, scrollTop } = scrollDOM;
+      this.#sizes = { width, height, left: contentDOM.offsetLeft };
+      this.#top = scrollTop;
+    });
+    this.#observer.observe(scrollDOM);
+    this.#observer.observe(contentDOM);
+    const scrolled = (): void => {
+      this.#top = scrollDOM.scrollTop;
+      this.#place();
+    };
+    scrollDOM.addEventListener("scroll", scrolled, { passive: true });
   }
 
   #state(text: string, actions: EditorActions): EditorState {
@@ -118,7 +134,7 @@ export class Editor {
     if (lines[0] !== undefined) this.reveal(lines[0]);
   }
 
-  /** Mark what runs. All that is measured is measured first: the page is laid out once for it. */
+  /** Mark what runs. */
   running(one: Running | null): void {
     const known = one !== null && one.line <= this.#view.state.doc.lines;
     const fits = known && this.#fits(one);
@@ -144,9 +160,9 @@ export class Editor {
 
   /** Whether a line leaves room for the badge at its end. */
   #fits({ line, values }: Running): boolean {
-    const { state, defaultCharacterWidth, scrollDOM, contentDOM } = this.#view;
+    const { state, defaultCharacterWidth } = this.#view;
     const signs = state.doc.line(line).length + values.length;
-    const room = scrollDOM.clientWidth - contentDOM.offsetLeft;
+    const room = this.#sizes.width - this.#sizes.left;
     return signs * defaultCharacterWidth + 11 * defaultCharacterWidth + 128 < room;
   }
 
@@ -158,10 +174,10 @@ export class Editor {
   }
 
   #placeOf(line: number): { top: number; hidden: boolean } {
-    const { scrollDOM, documentPadding, state } = this.#view;
+    const { documentPadding, state } = this.#view;
     const block = this.#view.lineBlockAt(state.doc.line(line).from);
-    const top = block.top - scrollDOM.scrollTop + documentPadding.top;
-    return { top, hidden: top < 0 || top > scrollDOM.clientHeight - 8 };
+    const top = block.top - this.#top + documentPadding.top;
+    return { top, hidden: top < 0 || top > this.#sizes.height - 8 };
   }
 
   #put({ top, hidden }: { top: number; hidden: boolean }): void {
@@ -175,13 +191,13 @@ export class Editor {
   reveal(line: number): void {
     const { doc } = this.#view.state;
     if (line < 1 || line > doc.lines) return;
-    const block = this.#view.lineBlockAt(doc.line(line).from);
-    const box = this.#view.scrollDOM;
-    const margin = Math.min(80, box.clientHeight / 4);
-    if (block.top < box.scrollTop + margin) box.scrollTop = block.top - margin;
-    else if (block.bottom > box.scrollTop + box.clientHeight - margin) {
-      box.scrollTop = block.bottom - box.clientHeight + margin;
-    }
+    const { top, bottom } = this.#view.lineBlockAt(doc.line(line).from);
+    const { height } = this.#sizes;
+    const margin = Math.min(40, height / 8);
+    if (top >= this.#top + margin && bottom <= this.#top + height - margin) return;
+    // Well inside, so that the next lines that run need no scrolling: text that stands is read.
+    this.#top = Math.max(0, top - height * (top < this.#top + margin ? 0.6 : 0.3));
+    this.#view.scrollDOM.scrollTop = this.#top;
   }
 
   focus(): void {
@@ -189,6 +205,7 @@ export class Editor {
   }
 
   destroy(): void {
+    this.#observer.disconnect();
     this.#view.destroy();
   }
 }

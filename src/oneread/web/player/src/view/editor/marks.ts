@@ -32,7 +32,7 @@ export const setPaired = StateEffect.define<readonly number[]>();
 /** What stands at the end of the line that runs: values of its variables, and its lanes. */
 export class Badge {
   readonly element = document.createElement("div");
-  readonly #values = document.createElement("span");
+  readonly #values = document.createTextNode("");
   readonly #strip = document.createElement("span");
   readonly #boxes = Array.from({ length: 32 }, () => document.createElement("i"));
   #mask = 0;
@@ -42,13 +42,15 @@ export class Badge {
     this.element.setAttribute("aria-hidden", "true");
     this.#strip.className = "running-lanes";
     this.#strip.append(...this.#boxes);
-    this.element.append(this.#values, this.#strip);
+    const values = document.createElement("span");
+    values.append(this.#values);
+    this.element.append(values, this.#strip);
   }
 
   /** Say what runs; of the boxes only those are touched that change. */
   tell({ mask, lanes, values, title }: Running): void {
-    if (this.#values.textContent !== values) this.#values.textContent = values;
-    this.#strip.title = title;
+    if (this.#values.data !== values) this.#values.data = values;
+    if (this.#strip.title !== title) this.#strip.title = title;
     this.#boxes.forEach((box, lane) => {
       const on = (mask >>> lane) & 1;
       if (on !== ((this.#mask >>> lane) & 1)) box.className = on ? "on" : "";

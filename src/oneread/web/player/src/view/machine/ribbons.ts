@@ -24,7 +24,6 @@ export function paintRibbons(
   all: readonly Request[],
   progress: Progress,
 ): void {
-  context.clearRect(0, 0, plan.width, plan.height);
   const folded = arcs(plan, all).length > 0;
   for (const request of all) {
     // A reduction is drawn as arcs within its array.
