@@ -87,7 +87,9 @@ export class Session {
         const known = this.kernels.slot(one.key);
         return one.text === undefined ? known : { ...known, text: one.text };
       });
-      this.store.set({ slots, launch, seen: slots.map(() => null) });
+      // The text that will be looked at is there before its run is.
+      const focus = Math.min(linked?.place?.kernel ?? (linked ? 0 : 1), slots.length - 1);
+      this.store.set({ slots, launch, focus, seen: slots.map(() => null) });
     });
   }
 

@@ -118,18 +118,19 @@ class Machines {
       if (host) this.#stages.set(slot, new Stage(host));
       if (host) this.#listen(host, slot);
     }
-    const later = (): void => {
-      this.#frame ||= requestAnimationFrame(() => this.#draw());
-    };
     const observer = new ResizeObserver(() => {
       this.#width = outer.clientWidth;
-      later();
+      this.#later();
     });
     observer.observe(outer);
     this.#width = outer.clientWidth;
-    this.#undo.push(() => observer.disconnect(), session.store.listen(later));
+    this.#undo.push(() => observer.disconnect(), session.store.listen(this.#later));
     this.#draw();
   }
+
+  readonly #later = (): void => {
+    this.#frame ||= requestAnimationFrame(() => this.#draw());
+  };
 
   destroy(): void {
     cancelAnimationFrame(this.#frame);
@@ -147,15 +148,19 @@ class Machines {
     if (seen.length === 0) return;
     this.#arrange(seen);
     for (const [slot, one] of seen) {
-      const plan = this.#plans.get(slot);
-      if (!plan) continue;
-      this.#stages.get(slot)?.draw(one, plan, {
+      const [stage, plan] = [this.#stages.get(slot), this.#plans.get(slot)];
+      if (!stage || !plan) continue;
+      const first = stage.blank;
+      stage.draw(one, plan, {
         lane: one.laneOf(state.lane),
         shown: state.shown?.slot === slot ? state.shown : null,
         gutter: this.#gutter,
         moving: state.near && state.speed < 4 && !still(),
         speed: state.playing ? Math.max(1, state.speed) : 1,
       });
+      if (!first) continue;
+      this.#later(); // a first picture takes a while: each has a frame of its own
+      return;
     }
   }
 

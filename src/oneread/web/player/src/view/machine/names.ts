@@ -6,14 +6,15 @@ import type { Plan } from "./plan";
 
 /** Draw the bands, behind everything. */
 export function paintBands(context: CanvasRenderingContext2D, plan: Plan, palette: Palette): void {
+  const width = plan.width + 1; // the last pixel of the canvas may be half a pixel of the page
   context.fillStyle = palette.surface;
-  context.fillRect(0, 0, plan.width, plan.height);
+  context.fillRect(0, 0, width, plan.height + 1);
   for (const { band, top, bottom } of plan.bands) {
     context.fillStyle = palette[`${band}Wash`];
-    context.fillRect(0, top, plan.width, bottom - top);
+    context.fillRect(0, top, width, bottom - top);
     context.fillStyle = palette[`${band}Line`];
-    context.fillRect(0, top, plan.width, 1);
-    context.fillRect(0, bottom - 1, plan.width, 1);
+    context.fillRect(0, top, width, 1);
+    context.fillRect(0, bottom - 1, width, 1);
   }
 }
 

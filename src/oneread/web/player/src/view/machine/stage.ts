@@ -47,6 +47,11 @@ export class Stage {
     this.#over = contextIn(host, "over");
   }
 
+  /** Whether nothing was drawn yet. */
+  get blank(): boolean {
+    return this.#plan === null;
+  }
+
   /** Part of each buffer that is on view. */
   get windows(): ReadonlyMap<number, Window> {
     return this.#windows;
