@@ -40,10 +40,10 @@ export function App(): JSX.Element {
         <div class="stage">
           <Machine />
           <Tables />
-          <Later frames={4}>
+          <Later frames={5}>
             <Chart />
           </Later>
-          <Later frames={6}>
+          <Later frames={7}>
             <Ledger />
           </Later>
         </div>

@@ -1,6 +1,5 @@
 // The text of a kernel, to read and to change.
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { cpp } from "@codemirror/lang-cpp";
 import {
   bracketMatching,
   indentOnInput,
@@ -11,6 +10,7 @@ import { Compartment, EditorState, Prec } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { t } from "../../strings";
+import { breath } from "../breath";
 import { type GutterActions, type LineFacts, gutters, setFacts } from "./gutters";
 import {
   Badge,
@@ -34,6 +34,7 @@ export interface EditorActions extends GutterActions {
 export class Editor {
   readonly #view: EditorView;
   readonly #editable = new Compartment();
+  readonly #language = new Compartment();
   #quiet = false;
   /** At the end of the line that runs, over the text: a long line does not push it out of sight. */
   readonly #badge = new Badge();
@@ -64,6 +65,7 @@ export class Editor {
       this.#place();
     };
     scrollDOM.addEventListener("scroll", scrolled, { passive: true });
+    void this.#colour();
   }
 
   #state(text: string, actions: EditorActions): EditorState {
@@ -82,7 +84,7 @@ export class Editor {
         indentUnit.of("    "),
         bracketMatching(),
         highlightActiveLine(),
-        cpp(),
+        this.#language.of([]),
         syntaxHighlighting(classHighlighter),
         gutters(actions),
         EditorView.domEventHandlers({ beforeinput: replaced }),
@@ -101,6 +103,14 @@ export class Editor {
         }),
       ],
     });
+  }
+
+  /** Colour the text as C++: its grammar is unpacked when the page stands. */
+  async #colour(): Promise<void> {
+    await breath();
+    const { cpp } = await import("@codemirror/lang-cpp");
+    if (!this.#view.dom.isConnected) return;
+    this.#view.dispatch({ effects: this.#language.reconfigure(cpp()) });
   }
 
   /** Put another text there; what was undone or marked before is gone. */

@@ -102,6 +102,9 @@ class Machines {
   readonly #plans = new Map<number, Plan>();
   readonly #undo: (() => void)[] = [];
   #frame = 0;
+  /** Whether the page has no run yet: the first one is drawn a picture a frame. */
+  readonly #patient: boolean;
+  #begun = false;
   #key = "";
   #arranged: readonly Seen[] = [];
   #gutter = 0;
@@ -112,6 +115,7 @@ class Machines {
     private readonly session: Session,
     private readonly outer: HTMLElement,
   ) {
+    this.#patient = session.state.seen.every((one) => one === null);
     for (const column of outer.querySelectorAll<HTMLElement>(".column")) {
       const host = column.querySelector<HTMLElement>(".stage-host");
       const slot = Number(column.dataset["slot"]);
@@ -146,6 +150,11 @@ class Machines {
       return one ? [[slot, one] as const] : [];
     });
     if (seen.length === 0) return;
+    if (this.#patient && !this.#begun) {
+      this.#begun = true;
+      this.#later(); // the code and the timeline have this frame
+      return;
+    }
     this.#arrange(seen);
     for (const [slot, one] of seen) {
       const [stage, plan] = [this.#stages.get(slot), this.#plans.get(slot)];
@@ -158,8 +167,8 @@ class Machines {
         moving: state.near && state.speed < 4 && !still(),
         speed: state.playing ? Math.max(1, state.speed) : 1,
       });
-      if (!first) continue;
-      this.#later(); // a first picture takes a while: each has a frame of its own
+      if (!first || !this.#patient) continue;
+      this.#later();
       return;
     }
   }

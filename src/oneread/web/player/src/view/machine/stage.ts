@@ -10,7 +10,7 @@ import { paintMarks } from "./marks";
 import { COLUMNS, type Window, linesOf } from "./contents";
 import type { Plan, Plot } from "./plan";
 import { paintBands, paintNames, paintTitles } from "./names";
-import { paintRibbons } from "./ribbons";
+import { hasRibbons, paintRibbons } from "./ribbons";
 
 /** How long a ribbon takes at speed 1, in milliseconds. */
 const MOTION = 180;
@@ -40,6 +40,7 @@ export class Stage {
   /** Which block it is, of how many threads. */
   #whose = "";
   #drawn: readonly unknown[] = [];
+  #behind: readonly unknown[] = [];
 
   constructor(readonly host: HTMLElement) {
     this.#under = contextIn(host, "under", { alpha: false });
@@ -124,6 +125,11 @@ export class Stage {
     const fresh = at !== this.#step;
     this.#step = at;
     cancelAnimationFrame(this.#frame);
+    // Where no ribbon was and none comes, what lies behind the cells stays.
+    const behind = hasRibbons(plan, all) ? [] : [plan, colours];
+    const stays = behind.length > 0 && behind.every((one, index) => one === this.#behind[index]);
+    this.#behind = behind;
+    if (stays) return;
     const run = (progress: number): void => {
       paintBands(this.#under, plan, colours);
       paintRibbons(this.#under, plan, colours, all, progress);
