@@ -23,6 +23,7 @@ export class Playback {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #frame = 0;
   #due = 0;
+  /** When the last move was made. */
   #last = -Infinity;
 
   constructor(private readonly store: Store<PageState>) {}
@@ -43,7 +44,9 @@ export class Playback {
     if (!moved && direction === 1) mover.player.jump(mover.recording.length - 1);
     if (mover.at === before) return false;
     this.#level(mover);
-    this.#moved(Math.abs(mover.at - before) <= NEAR);
+    const now = performance.now();
+    this.#moved(Math.abs(mover.at - before) <= NEAR && now - this.#last >= REST);
+    this.#last = now;
     return true;
   }
 
@@ -81,10 +84,7 @@ export class Playback {
     });
   }
 
-  #moved(few: boolean): void {
-    const now = performance.now();
-    const near = few && now - this.#last >= REST;
-    this.#last = now;
+  #moved(near: boolean): void {
     this.store.set({ moves: this.store.state.moves + 1, near });
   }
 
