@@ -30,6 +30,7 @@ def run(
     """Find the winners of each row of a tensor that lies on a GPU."""
     gpu.check(x, "x")
     _refuse(options, x)
+    _refuse_masks(options, x.device)
     call, plan = _planned(op, x, tuple(x.shape), gpu.memory(x).dtype, axis, dtype, own)
     _refuse_k(plan.top_k, x.device)
     computed = _computed(call, plan)
@@ -73,6 +74,15 @@ def _planned(
 ) -> tuple[Call, Plan]:
     call = Call(op, Source(torch_, x, shape, name, None), axis)
     return call, _OPS[op].plan(call, dtype, **own)
+
+
+def _refuse_masks(options: Options, device: Any) -> None:
+    for name in ("where", "lengths"):
+        if getattr(options, name) is not None:
+            raise BackendUnavailableError(
+                f"{name} is given with x on {device}, where top-k takes none in this version: "
+                "leave it None, or give x.cpu()"
+            )
 
 
 def _refuse_k(k: int, device: Any) -> None:
