@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from oneread.backends import torch_
+from oneread.backends import find, torch_
 from oneread.backends import torch_cuda as gpu
 from oneread.ops import _device_sort, topk
 from oneread.ops._arguments import Call, Options, Source
@@ -17,7 +17,7 @@ from oneread.ops._device import _one_axis, _refuse, _temperature
 from oneread.ops._face import LOGIT, LOGPROB, Plan
 from oneread.ops._output import Slot, by_field
 from oneread.runtime import cuda, cuda_topk
-from oneread.spec import STATISTIC_DTYPE, ShapeError
+from oneread.spec import STATISTIC_DTYPE, BackendUnavailableError, ShapeError
 
 _OPS: Final = {"top_k": topk.TOP_K, "softmax_topk": topk.SOFTMAX_TOPK}
 #: Types of indices that the kernels write; others are converted afterwards.
@@ -28,13 +28,21 @@ def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Find the winners of each row of a tensor that lies on a GPU."""
+    if find.gpu_backend(x) is not gpu:
+        raise BackendUnavailableError(
+            f"x is a {type(x).__qualname__}, of which this version finds no top-k: give a tensor "
+            "of PyTorch, as torch.from_dlpack(x) makes one of the same memory"
+        )
     gpu.check(x, "x")
-    _refuse(options, x)
+    _refuse(options, gpu.place(x))
+    _refuse_masks(options, x.device)
     call, plan = _planned(op, x, tuple(x.shape), gpu.memory(x).dtype, axis, dtype, own)
     computed = _computed(call, plan)
     with gpu.on(x):
-        # `_kept_alive` is the memory of the temperatures until the kernel is in the stream.
-        temperature, _kept_alive = _temperature(options.temperature, x, call.rows)
+        reads: list[tuple[str, Any]] = []  # which keeps memory alive until the kernel is launched
+        temperature = options.temperature
+        if temperature is not None:
+            temperature = _temperature(gpu, temperature, x, call.rows, reads)
         manner = cuda.Manner(temperature, options.deterministic == "batch")
         given = by_field(out, plan.result._fields, tuple(plan.slots))
         _check_apart(given)
@@ -78,6 +86,15 @@ def _planned(
     return call, _OPS[op].plan(call, dtype, **own)
 
 
+def _refuse_masks(options: Options, device: Any) -> None:
+    for name in ("where", "lengths"):
+        if getattr(options, name) is not None:
+            raise BackendUnavailableError(
+                f"{name} is given with x on {device}, where top-k takes none in this version: "
+                "leave it None, or give x.cpu()"
+            )
+
+
 def _computed(call: Call, plan: Plan) -> str:
     """Return the type that the row is read in: its own, unless float64 statistics are wanted."""
     wide = any(slot.field in ("scores", "lse") and slot.dtype == "float64"
@@ -102,7 +119,7 @@ def _asked(plan: Plan) -> cuda_topk.Asked:
 
 def _launch(x: Any, call: Call, plan: Plan, memory: dict[str, Any], manner: cuda.Manner) -> None:
     """Put the kernel into the stream; rows whose columns are strewn are copied first."""
-    source, place = _one_axis(x, call.axes)
+    source, place = _one_axis(gpu, x, call.axes)
     if not plan.top_k:  # then lse alone may be wanted
         if "lse" in memory:
             cuda.logsumexp(gpu.memory(source), gpu.memory(memory["lse"]), place, manner)

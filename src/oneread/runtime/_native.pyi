@@ -119,6 +119,9 @@ def last_kernel() -> tuple[str, str, str, str, int, int, str, str, int] | None:
 def last_launch() -> int:
     """Return the record of the kernel that this thread launched last on a GPU, or -1."""
 
+def note_launch(record: int) -> None:
+    """Let `last_launch` say so for this thread."""
+
 class CudaLaunch:
     """A kernel on a GPU with all of its arguments but those of a call.
 

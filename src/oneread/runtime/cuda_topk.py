@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, cuda, driver
+from oneread.runtime.lines import Lines
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
 from oneread.spec import KernelRecord
 
@@ -99,7 +100,7 @@ def prepared(
     )
     what = Rows(dtype, rows, vocab, width, aligned, asked.k)
     choice = choose("topk", what, where.target, temperature=tempered, by_length=by_length)
-    lines = cuda._Lines(rows, 1, vocab, (strides[0], 0, 1), (asked.k, 0, 1))
+    lines = Lines(1, rows, vocab, (0, strides[0], 1), (0, asked.k, 1))
     grid = cuda._checked_grid(choice.grid(rows), "top-k", lines)
     function = cuda._loaded(
         where.index, choice.kernel, _defines(choice, asked.sums, vocab > _LONG),

@@ -95,8 +95,12 @@ def test_top_k_compiles_without_a_word(target: str, k: int) -> None:
 
 
 def test_every_row_of_the_table_of_top_k_reads_16_bytes_and_spills_nothing(tmp_path: Path) -> None:
-    found = cuda_topk.ahead("sm_90")
-    assert len(found) > 40
+    found = [
+        (source, defines)
+        for source, defines in cuda_topk.ahead("sm_90")
+        if defines["SUMS"] and defines["ALIGNED"] and defines["ELEMENT"] != 1
+    ]
+    assert len(found) > 20
     for i, (source, defines) in enumerate(found):
         code = nvrtc.compile_cubin(
             source.text, "sm_90", name=source.name, defines=defines, headers=source.headers

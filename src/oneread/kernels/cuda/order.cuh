@@ -38,6 +38,11 @@ __device__ __forceinline__ unsigned high(Key key) {
     return (unsigned)(key >> 8 * (sizeof(Key) - 4));
 }
 
+// The least key of a high part.
+__device__ __forceinline__ Key least_of(unsigned high) {
+    return (Key)high << 8 * (sizeof(Key) - 4);
+}
+
 // A number at a place in its row, as one that is larger when it comes first.
 #if LONG || ELEMENT == FLOAT64
 struct __align__(16) Candidate {

@@ -43,6 +43,7 @@ struct Shared {
 
 __device__ __forceinline__ int lane_of() { return (int)threadIdx.x % 32; }
 __device__ __forceinline__ int warp_of() { return (int)threadIdx.x / 32; }
+__device__ __forceinline__ unsigned below_lane() { return (1u << lane_of()) - 1; }
 
 // One warp: a number that at least k of the maxima reach, and few more; `low` is one, too.
 __device__ __forceinline__ unsigned bound_of(const unsigned* maxima, unsigned low, int k) {
@@ -119,7 +120,7 @@ __device__ __forceinline__ int make_room(Shared& s, int count, int k) {
     for (int i = 0; i < ROOM / 32; ++i) {
         const bool keeps = 32 * i + lane < count && high(key_at(held[i])) >= bound;
         const unsigned keepers = __ballot_sync(ALL, keeps);
-        if (keeps) own[kept + __popc(keepers & ((1u << lane) - 1))] = held[i];
+        if (keeps) own[kept + __popc(keepers & below_lane())] = held[i];
         kept += __popc(keepers);
     }
     __syncwarp();
@@ -143,44 +144,35 @@ __device__ __forceinline__ int make_room(Shared& s, int count, int k) {
     return k;
 }
 
-// Which of a thread's vectors, STEP apart from `at`, may hold a winner: bit i for vector i.
-__device__ __forceinline__ unsigned that_reach(const Shared& s, const Key* keys, Index at,
-                                               Index end) {
-    const unsigned bound = load_relaxed(&s.bound);
-    const Candidate last = s.last[warp_of()];
-    unsigned found = 0;
-#pragma unroll
-    for (int i = 0; i < VECTORS; ++i) {
-        const Index place = at + i * BLOCK_THREADS;
-        if (place < end && high(keys[i]) >= bound && !before(last, candidate(keys[i], place)))
-            found |= 1u << i;
-    }
-    return found;
-}
-
-// List those vectors of a step of a warp. Returns how many are listed then.
+// List the vectors of a warp's step that may hold a winner, BLOCK_THREADS apart from `at`. Returns
+// how many are listed then.
 __device__ __forceinline__ int list(Shared& s, const Vector* v, Index at, Index end, int count,
                                     int k) {
-    Key keys[VECTORS];
+    const Real low = number_of(least_of(load_relaxed(&s.bound)));
+    Real tops[VECTORS];
+    unsigned waiting = 0;  // bit i for vector i
 #pragma unroll
-    for (int i = 0; i < VECTORS; ++i) keys[i] = key_of(largest(v[i]));
-    unsigned waiting = that_reach(s, keys, at, end);
-    while (const unsigned givers = __ballot_sync(ALL, waiting != 0)) {
+    for (int i = 0; i < VECTORS; ++i) {
+        tops[i] = largest(v[i]);
+        if (!(tops[i] < low)) waiting |= 1u << i;
+    }
+    while (__any_sync(ALL, waiting != 0)) {
+        const int first = __ffs((int)waiting) - 1;
+        Real top_here = tops[0];
+#pragma unroll
+        for (int i = 1; i < VECTORS; ++i) top_here = i == first ? tops[i] : top_here;
+        const Index place = at + first * BLOCK_THREADS;
+        const Candidate c = candidate(key_of(top_here), place);
+        const bool gives = waiting != 0 && place < end && high(key_at(c)) >= load_relaxed(&s.bound) &&
+                           !before(s.last[warp_of()], c);
+        const unsigned givers = __ballot_sync(ALL, gives);
         if (count + __popc(givers) > ROOM) {
             count = make_room(s, count, k);
-            waiting &= that_reach(s, keys, at, end);
             continue;
         }
-        if (waiting) {
-            const int first = __ffs((int)waiting) - 1;
-            Key key = keys[0];
-#pragma unroll
-            for (int i = 1; i < VECTORS; ++i) key = i == first ? keys[i] : key;
-            const int place = count + __popc(givers & ((1u << lane_of()) - 1));
-            s.pool[warp_of() * ROOM + place] = candidate(key, at + first * BLOCK_THREADS);
-            waiting &= waiting - 1;
-        }
+        if (gives) s.pool[warp_of() * ROOM + count + __popc(givers & below_lane())] = c;
         count += __popc(givers);
+        waiting &= waiting - 1;
     }
     return count;
 }

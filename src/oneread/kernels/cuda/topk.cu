@@ -131,9 +131,11 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
     n = gather<CLUSTER, SENT, OPEN>(s, s.landing, s.landed, s.gathered, k);
 #else
 #if SUMS
+    // Its barrier also parts the lists, maxima and counts of all warps from what reads them.
     all = merge_warps<WARPS>(total(seen, scale), scale, s.scratch);
-#endif
+#else
     __syncthreads();  // wrote: all warps lists, maxima and counts; reads: all
+#endif
     int listed = 0;
     for (int i = 0; i < WARPS; ++i) listed += s.counts[i];
     if (listed > OPEN) {
