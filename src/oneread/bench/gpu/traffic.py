@@ -75,4 +75,4 @@ def _start(kind: str, threads: int, vectors: int, device: int) -> Any:
     prototype = ctypes.CFUNCTYPE(
         ctypes.c_int, ctypes.c_void_p, *[size] * 7, *[ctypes.c_void_p] * 3
     )  # fmt: skip
-    return partial(prototype(driver.address()), function.handle)
+    return partial(prototype(driver.addresses()[0]), function.handle)

@@ -44,7 +44,7 @@ inline PyMethodDef call_method = {"call", (PyCFunction)(void (*)())call_fast, ME
 
 inline void bind_cuda(nb::module_& m) {
   m.def("last_launch", [] { return last_launch; });
-  m.def("note_launch", [](int record) { last_launch = record; }, "record"_a);
+  m.def("note_launch", [](int record) { last_launch = record; }, nb::arg("record"));
   nb::class_<CudaLaunch>(m, "CudaLaunch")
       .def("__init__", make_launch, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
            nb::arg(), nb::arg(), nb::arg(), nb::arg())
