@@ -1,9 +1,9 @@
 // The k largest columns of a row, k up to 2048, with their probabilities, at one read of the row.
 //
-// Algorithm  Milakov & Gimelshein (2018), Algorithm 4, its sorted list of k replaced: columns above a
-//            bound go to shared memory; when that is full it is cut back to the k best or a few more,
-//            the last of which is the new bound. Columns come in ascending order, so that what
-//            equals the bound later on is out. The k best of all are sorted at the end
+// Algorithm  Milakov & Gimelshein (2018), Algorithm 4, without its sorted list: numbers above a
+//            bound are candidates in shared memory; when these are many they are cut back to the k
+//            best and a few more, the least of which is the new bound. Columns come in ascending
+//            order, so that what equals the bound later on is out. The k best are sorted at the end
 // Accesses   1 load of x an element, and k of the row again for LOGIT
 // Launch     rows * CLUSTER blocks of BLOCK_THREADS threads, with CAPACITY candidates (a key and 4
 //            bytes) of shared memory each
@@ -21,8 +21,8 @@ typedef long long Index;
 typedef int Index;
 #endif
 
-#include "row.cuh"
 #include "candidates.cuh"
+#include "row.cuh"
 
 constexpr int WARPS = BLOCK_THREADS / 32;
 static_assert(VECTORS * WIDTH <= 32, "what a thread has loaded is told by the bits of a word");
