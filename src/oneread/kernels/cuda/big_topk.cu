@@ -1,9 +1,9 @@
 // The k largest columns of a row, k up to 2048, with their probabilities, at one read of the row.
 //
-// Algorithm  Milakov & Gimelshein (2018), Algorithm 4, its sorted list of k replaced: columns above a
-//            bound go to shared memory; when that is full it is cut back to the k best or a few more,
-//            the last of which is the new bound. Columns come in ascending order, so that what
-//            equals the bound later on is out. The k best of all are sorted at the end
+// Algorithm  Milakov & Gimelshein (2018), Algorithm 4, without its sorted list: numbers above a
+//            bound are candidates in shared memory; when these are many they are cut back to the k
+//            best and a few more, the least of which is the new bound. Columns come in ascending
+//            order, so that what equals the bound later on is out. The k best are sorted at the end
 // Accesses   1 load of x an element, and k of the row again for LOGIT
 // Launch     rows * CLUSTER blocks of BLOCK_THREADS threads, with CAPACITY candidates (a key and 4
 //            bytes) of shared memory each
@@ -21,43 +21,33 @@ typedef long long Index;
 typedef int Index;
 #endif
 
-#include "row.cuh"
 #include "candidates.cuh"
+#include "row.cuh"
 
 constexpr int WARPS = BLOCK_THREADS / 32;
 static_assert(VECTORS * WIDTH <= 32, "what a thread has loaded is told by the bits of a word");
 static_assert(CAPACITY % BLOCK_THREADS == 0, "no thread is left out");
 
-// Make candidates of the elements that pass; `left` has the bits of those that find no place:
-// WIDTH * i + e for element e of vector i. Whether candidates are at the limit.
-template <typename MayPass, typename Passes>
-__device__ __forceinline__ bool offer(Pool& pool, Key* keys, unsigned* columns, const Row& row,
-                                      Index at, const Vector* v, unsigned limit, unsigned& left,
-                                      MayPass may_pass, Passes passes) {
-    const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
-    bool full = false;
-    unsigned lost = 0;
+// Make candidates of the elements of vector i that pass. Returns those that find no place, by
+// their bits; `full` becomes true when there are as many as the limit.
+template <typename Passes>
+__device__ __forceinline__ unsigned offer(Pool& pool, Key* keys, unsigned* columns, const Row& row,
+                                          Index i, bool whole, const Vector& v, unsigned limit,
+                                          bool& full, Passes passes) {
+    unsigned left = 0;
 #pragma unroll
-    for (int i = 0; i < VECTORS; ++i) {
-        if (!may_pass(largest(v[i]))) continue;
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            const unsigned bit = 1u << (i * WIDTH + e);
-            const Index here = at + i * BLOCK_THREADS;
-            if (passes(number(v[i], e), bit) && (whole || has(row, here, e))) {
-                const unsigned place = atomicAdd(&pool.held, 1);
-                full |= place >= limit;
-                if (place < CAPACITY) {
-                    keys[place] = key_of(number(v[i], e));
-                    columns[place] = (unsigned)(here * WIDTH + e - row.head);
-                } else {
-                    lost |= bit;
-                }
-            }
+    for (int e = 0; e < WIDTH; ++e) {
+        if (!passes(number(v, e), e) || !(whole || has(row, i, e))) continue;
+        const unsigned place = atomicAdd(&pool.held, 1);
+        full |= place >= limit;
+        if (place < CAPACITY) {
+            keys[place] = key_of(number(v, e));
+            columns[place] = (unsigned)(i * WIDTH + e - row.head);
+        } else {
+            left |= 1u << e;
         }
     }
-    left = lost;
-    return full;
+    return left;
 }
 
 extern "C" __global__ void
@@ -103,9 +93,13 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
         unsigned left = 0;
         bool full = false;
         if (!(best <= bound)) {
-            const auto passes = [=](Real x) { return !(x <= bound); };
-            full = offer(pool, keys, columns, row, at, v, limit, left, passes,
-                         [=](Real x, unsigned) { return passes(x); });
+            const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
+#pragma unroll
+            for (int i = 0; i < VECTORS; ++i)
+                if (!(largest(v[i]) <= bound))
+                    left |= offer(pool, keys, columns, row, at + i * BLOCK_THREADS, whole, v[i],
+                                  limit, full, [=](Real x, int) { return !(x <= bound); })
+                            << i * WIDTH;
         }
 #if SUMS
         absorb<VECTORS>(stream, v, larger(top(stream), best), scale);
@@ -117,13 +111,18 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
             keep(pool, keys, columns, held, cut);
             bound = pool.floor == ~(Key)0 ? infinity() : number_of(pool.floor);
             full = false;
-            if (left == 0) continue;
-            // Some of these columns come before those kept: what equals the bound may be in.
-            load<VECTORS, BLOCK_THREADS>(row, at, v);  // rather than hold it in registers meanwhile
             const unsigned again = left;
-            const auto may_pass = [=](Real x) { return !(x < bound); };
-            full = offer(pool, keys, columns, row, at, v, limit, left, may_pass,
-                         [=](Real x, unsigned bit) { return (again & bit) && may_pass(x); });
+            left = 0;
+            // Some of these columns come before those kept: what equals the bound may be in.
+#pragma unroll 1
+            for (int i = 0; i < VECTORS; ++i) {
+                const unsigned bits = again >> i * WIDTH;
+                if (bits % (1u << WIDTH) == 0) continue;
+                const Index here = at + i * BLOCK_THREADS;
+                left |= offer(pool, keys, columns, row, here, false, load_edge(row, here), limit,
+                              full, [=](Real x, int e) { return bits >> e & 1 && !(x < bound); })
+                        << i * WIDTH;
+            }
         }
     }
 

@@ -4,8 +4,8 @@
 // column comes first. What is here is done by all threads of a block, or of BLOCKS blocks of a
 // cluster, together.
 //
-// CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS and no less than the power of
-//                two that holds those to be sorted
+// CAPACITY       candidates that a block holds, a multiple of BLOCK_THREADS and no less than the
+//                power of two that holds those to be sorted
 // BLOCK_THREADS  threads of a block, a multiple of 32
 #pragma once
 #include "order.cuh"
@@ -211,7 +211,7 @@ __device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys
     return Cut{by_key.floor, ~by_column.floor};
 }
 
-// Keep the candidates of this block that reach the cut. The pool's `held` and `floor` become theirs.
+// Keep the candidates of this block that reach the cut: `held` and `floor` become theirs.
 __device__ __forceinline__ void keep(Pool& pool, Key* keys, unsigned* columns, unsigned held,
                                      const Cut& cut) {
     // All have read `held`, and the range, for there was a barrier since.
