@@ -78,9 +78,10 @@ def run(
 ) -> Any:
     """Run an op on an array that lies on a GPU."""
     gpu = find.gpu_backend(x)
-    _refuse_op(op, gpu.place(x))
+    if op not in _OPS:
+        raise _no_such_op(op, gpu.place(x))
     gpu.check(x, "x")
-    _refuse(options, gpu.place(x))
+    _refuse(options, x)
     shape = tuple(x.shape)
     axes = normalized_axes(axis, shape, OPS[op].tuple_axes, op)
     with gpu.on(x):
@@ -104,7 +105,8 @@ def warm(
     op: str, shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, Any]
 ) -> None:
     """Compile and load the kernel of a call with contiguous arrays of such a shape."""
-    _refuse_op(op, f"cuda:{device}")
+    if op not in _OPS:
+        raise _no_such_op(op, f"cuda:{device}")
     axes = normalized_axes(arguments["axis"], shape, OPS[op].tuple_axes, op)
     rows = tuple([n for i, n in enumerate(shape) if i not in axes])
     if len(axes) > 1 or not shape:
@@ -123,20 +125,19 @@ def warm(
     )  # fmt: skip
 
 
-def _refuse_op(op: str, place: str) -> None:
-    if op not in _OPS:
-        raise BackendUnavailableError(
-            f"x is on {place}, where this version computes {', '.join(_OPS)}: for {op} give a copy "
-            "on a CPU"
-        )
+def _no_such_op(op: str, place: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        f"x is on {place}, where this version computes {', '.join(_OPS)}: for {op} give a copy on "
+        "a CPU"
+    )
 
 
-def _refuse(options: Options, place: str) -> None:
+def _refuse(options: Options, x: Any) -> None:
     for name in _LATER:
         if getattr(options, name) is not None:
             raise BackendUnavailableError(
-                f"{name} is given with x on {place}, where this version takes none: leave it None, "
-                "or give a copy on a CPU"
+                f"{name} is given with x on {find.gpu_backend(x).place(x)}, where this version "
+                "takes none: leave it None, or give a copy on a CPU"
             )
     check_deterministic(options.deterministic)
 
@@ -177,10 +178,12 @@ def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
     direct = out is not None and rows.computed == name
     y = out if direct else gpu.empty_like(x, rows.computed)
     of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, rows.where)
-    if where is not None and not rows.fit(of_x, of_y, where):
+    fits = rows.fit(of_x, of_y, where)
+    if not fits and where is not None:
         held = gpu.dense_like(rows.where, x)
         where = gpu.memory(held)
-    if not rows.fit(of_x, of_y, where):
+        fits = rows.fit(of_x, of_y, where)
+    if not fits:
         direct, x = False, gpu.contiguous(x)
         y = gpu.empty(x, x.shape, rows.computed)
         held = None if where is None else gpu.contiguous(rows.where)
@@ -207,10 +210,12 @@ def _logsumexp(
     direct = out is not None and statistic == name and gpu.is_contiguous(out)
     lse = out.reshape(others) if direct else gpu.empty(x, others, statistic)
     of_x, where = gpu.memory(x), _memory(gpu, rows.where)
-    if where is not None and not rows.fit(of_x, None, where):
+    fits = rows.fit(of_x, None, where)
+    if not fits and where is not None:
         held = gpu.dense_like(rows.where, x)
         where = gpu.memory(held)
-    if not rows.fit(of_x, None, where):
+        fits = rows.fit(of_x, None, where)
+    if not fits:
         x = gpu.contiguous(x)
         held = None if where is None else gpu.contiguous(rows.where)
         of_x, where = gpu.memory(x), _memory(gpu, held)
