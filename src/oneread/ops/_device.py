@@ -31,7 +31,6 @@ from oneread.spec import (
     DtypeError,
 )
 
-_OPS: Final = ("softmax", "log_softmax", "logsumexp")
 _LATER: Final = ("workspace", "threads", "kernel")
 
 
@@ -86,7 +85,6 @@ def run(
 
         return _device_topk.run(op, x, axis, dtype, out, own, options)
     gpu = find.gpu_backend(x)
-    _refuse_op(op, gpu.place(x))
     gpu.check(x, "x")
     _refuse(options, gpu.place(x))
     shape = tuple(x.shape)
@@ -116,12 +114,12 @@ def warm(
         from oneread.ops import _device_read
 
         _device_read.warm(shape, dtype, device, arguments)
+        return
     if op in ("top_k", "softmax_topk"):
         from oneread.ops import _device_topk
 
         _device_topk.warm(op, shape, dtype, device, arguments)
         return
-    _refuse_op(op, f"cuda:{device}")
     axes = normalized_axes(arguments["axis"], shape, OPS[op].tuple_axes, op)
     rows = tuple([n for i, n in enumerate(shape) if i not in axes])
     if len(axes) > 1 or not shape:
@@ -138,14 +136,6 @@ def warm(
         arguments["deterministic"] == "batch",
         None if arguments["where"] is None else strides, arguments["lengths"] is not None,
     )  # fmt: skip
-
-
-def _refuse_op(op: str, place: str) -> None:
-    if op not in _OPS:
-        raise BackendUnavailableError(
-            f"x is on {place}, where this version computes {', '.join((*_OPS, 'read'))}: for {op} "
-            "give a copy on a CPU"
-        )
 
 
 def _refuse(options: Options, place: str) -> None:
@@ -194,10 +184,12 @@ def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
     direct = out is not None and rows.computed == name
     y = out if direct else gpu.empty_like(x, rows.computed)
     of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, rows.where)
-    if where is not None and not rows.fit(of_x, of_y, where):
+    fits = rows.fit(of_x, of_y, where)
+    if not fits and where is not None:
         held = gpu.dense_like(rows.where, x)
         where = gpu.memory(held)
-    if not rows.fit(of_x, of_y, where):
+        fits = rows.fit(of_x, of_y, where)
+    if not fits:
         direct, x = False, gpu.contiguous(x)
         y = gpu.empty(x, x.shape, rows.computed)
         held = None if where is None else gpu.contiguous(rows.where)
@@ -224,10 +216,12 @@ def _logsumexp(
     direct = out is not None and statistic == name and gpu.is_contiguous(out)
     lse = out.reshape(others) if direct else gpu.empty(x, others, statistic)
     of_x, where = gpu.memory(x), _memory(gpu, rows.where)
-    if where is not None and not rows.fit(of_x, None, where):
+    fits = rows.fit(of_x, None, where)
+    if not fits and where is not None:
         held = gpu.dense_like(rows.where, x)
         where = gpu.memory(held)
-    if not rows.fit(of_x, None, where):
+        fits = rows.fit(of_x, None, where)
+    if not fits:
         x = gpu.contiguous(x)
         held = None if where is None else gpu.contiguous(rows.where)
         of_x, where = gpu.memory(x), _memory(gpu, held)
