@@ -47,7 +47,7 @@ __global__ void reduce(const float* x, float* m, float* r, float* s1, float* s2,
 #endif
     m[threadIdx.x] = all.m;
     r[threadIdx.x] = all.m == more.m || all.m != all.m ? all.r : -1;
-    if (!(fabsf(more.sum[0] - all.r) <= 1e-6f * all.r)) r[threadIdx.x] = -2;
+    if (!(fabsf(more.sum[0] - all.r) <= 1e-6f * all.r + 1e-37f)) r[threadIdx.x] = -2;
     s1[threadIdx.x] = more.sum[S1];
     s2[threadIdx.x] = more.sum[S2];
 }
@@ -112,7 +112,10 @@ def test_lanes_and_warps_bring_a_row_together(
     for first in range(0, len(got.outputs["m"]), lanes):
         threads = range(first, first + lanes)
         own = [x[i] for i in range(len(x)) if i % len(got.outputs["m"]) in threads]
-        assert_all_are(got, threads, truth(own, temperature) if max(own) > -INF else NOTHING)
+        want = truth(own, temperature) if max(own) > -INF else NOTHING
+        # What the difference to the next column loses by rounding, its power has lost as well.
+        gap = sorted(own)[-2] - want.m
+        assert_all_are(got, threads, want, abs(gap) / temperature if abs(gap) < 1e3 else 0.0)
 
 
 def test_nan_and_infinity_are_the_maximum() -> None:
@@ -127,7 +130,7 @@ def test_nan_and_infinity_are_the_maximum() -> None:
 NOTHING = Sums(-INF, 0.0, 0.0, 0.0)
 
 
-def assert_all_are(got: Run, threads: range, want: Sums) -> None:
+def assert_all_are(got: Run, threads: range, want: Sums, gap: float) -> None:
     for name, true in want._asdict().items():
         values = {got.outputs[name][thread] for thread in threads}
         assert len(values) == 1, "lanes differ"
@@ -136,4 +139,4 @@ def assert_all_are(got: Run, threads: range, want: Sums) -> None:
             assert value == true
         else:
             unit = 2.0 ** (math.frexp(max(abs(true), 2.0**-120))[1] - 24)  # of float32
-            assert abs(value - true) <= 8 * unit, (name, value, true)
+            assert abs(value - true) <= (8 + gap) * unit, (name, value, true)
