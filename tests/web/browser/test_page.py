@@ -247,6 +247,7 @@ def test_run_that_overtakes_a_probe_is_no_refusal(page: Any, tab: Any) -> None:
     page.locator(".probe h3").wait_for()
     page.get_by_role("button", name="Run").click()
     page.locator(".probe h3", has_text="Broken off").wait_for()
+    page.locator(".said.on", has_text="Broken off").wait_for()
     tab.ran()
     assert page.locator(".refusal").count() == 0
     assert page.locator(".probe progress").count() == 0

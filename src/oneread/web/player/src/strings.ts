@@ -197,7 +197,8 @@ export const t = {
         ? `${some(launches, "launch", "launches")}, no other fault`
         : `${some(found, "distinct fault")} in ${some(launches, "launch", "launches")}`,
     brokenOff: (launches: number, found: number) =>
-      `Broken off after ${some(launches, "launch", "launches")}: ${found === 0 ? "no other fault" : some(found, "distinct fault")}`,
+      `Broken off after ${some(launches, "launch", "launches")}: ` +
+      (found === 0 ? "no other fault" : some(found, "distinct fault")),
     stopped: (launches: number) =>
       `${some(launches, "launch", "launches")} met a limit. What would show there is not known.`,
     hidden: "not in this launch",
@@ -276,5 +277,6 @@ export const t = {
     copied: "The link is in the clipboard.",
     inAddress: "The link is in the address bar.",
     exported: "Saved as one file that needs no server.",
+    overtaken: "Broken off: the page has asked for something newer.",
   },
 };

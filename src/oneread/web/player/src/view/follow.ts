@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { useSession } from "./state";
 
-/** How long the playheads have to rest before what is out of sight follows them, in milliseconds. */
+/** How long playheads have to rest before what is out of sight follows them, in milliseconds. */
 const REST = 300;
 
-/** Count the moves of the playheads: each of them while an element is in sight, else once they rest. */
+/** Count the moves of playheads: each of them while an element is in sight, else once they rest. */
 export function useMoves(box: { readonly current: HTMLElement | null }): number {
   const { store } = useSession();
   const [moves, set] = useState(store.state.moves);

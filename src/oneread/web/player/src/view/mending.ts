@@ -32,7 +32,9 @@ export class Mending {
     };
     const tell = (change: Partial<Probing>): void => {
       // Something else may be on the page now.
-      if (store.state.probing === probing) store.set({ probing: (probing = { ...probing, ...change }) });
+      if (store.state.probing !== probing) return;
+      probing = { ...probing, ...change };
+      store.set({ probing });
     };
     store.set({ probing });
     const request = this.#requestOf(slot);
@@ -74,7 +76,15 @@ export class Mending {
   }
 
   async #ask(work: (current: () => boolean) => Promise<void>): Promise<void> {
-    const refusal = await this.session.ask(work);
-    if (refusal) this.session.store.set({ refused: refusedOf(refusal) });
+    let overtaken = false;
+    const refusal = await this.session.ask(async (current) => {
+      try {
+        await work(current);
+      } finally {
+        overtaken = !current();
+      }
+    });
+    if (overtaken) this.session.say(t.said.overtaken);
+    else if (refusal) this.session.store.set({ refused: refusedOf(refusal) });
   }
 }

@@ -105,6 +105,7 @@ export class Session {
   /** Run what is on the page. */
   async run(): Promise<void> {
     clearTimeout(this.#rest);
+    if (this.state.slots.length === 0) return; // the first run is on its way
     if (!this.engine.live) {
       this.store.set({ refused: { kind: "recorded", message: "", diagnostics: [] } });
       return;

@@ -5,7 +5,9 @@ import { COLUMNS } from "./contents";
 import type { Plan } from "./plan";
 
 /** Draw the bands, behind everything. */
-export function paintBands(context: CanvasRenderingContext2D, plan: Plan, palette: Palette): void {
+export function paintBands(
+  context: CanvasRenderingContext2D, plan: Plan, palette: Palette,
+): void {
   const width = plan.width + 1; // the last pixel of the canvas may be half a pixel of the page
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, plan.height + 1);
@@ -19,7 +21,9 @@ export function paintBands(context: CanvasRenderingContext2D, plan: Plan, palett
 }
 
 /** Draw what the bands are; of the registers also whose they are. */
-export function paintTitles(context: CanvasRenderingContext2D, plan: Plan, palette: Palette, whose: string): void {
+export function paintTitles(
+  context: CanvasRenderingContext2D, plan: Plan, palette: Palette, whose: string,
+): void {
   const unit = palette.rem / 16;
   context.textAlign = "left";
   context.textBaseline = "middle";
