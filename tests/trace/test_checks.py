@@ -392,3 +392,12 @@ def test_a_fault_met_often_is_reported_once_with_its_count() -> None:
 def test_inactive_lanes_neither_divide_nor_address() -> None:
     body = "int i = threadIdx.x; if (i > 0 && i < 32) y[i] = x[64 / i % 32]; else y[0] = 0;"
     assert found(traced(body, vocab=32)) == set()
+
+
+@pytest.mark.parametrize(
+    ("index", "number"),
+    [("threadIdx.x - 1", "4294967295"), ("(int)threadIdx.x - 1", "-1"), ("5000", "5000")],
+)
+def test_index_that_is_far_out_is_told_of_the_buffer_that_it_is_of(index: str, number: str) -> None:
+    (fault,) = traced(f"y[threadIdx.x] = x[{index}];", vocab=32).having("out-of-bounds")
+    assert f"x[{number}]" in str(fault)
