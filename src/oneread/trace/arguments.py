@@ -13,6 +13,7 @@ from oneread.source.arithmetic import integer
 from oneread.trace import inputs
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.errors import UsageError
+from oneread.trace.held import Held, held
 from oneread.trace.rows import row_shapes
 from oneread.trace.tree import Program, Variable
 from oneread.trace.types import Pointer, Scalar, Void
@@ -93,7 +94,7 @@ def arguments_of(
     """Return what each parameter of a program's kernel gets, as `bind` has it."""
     parameters = parameters_of(program)
     shapes = row_shapes(program, meanings(parameters, given))
-    return bind(parameters, given, names, pattern, shapes)
+    return bind(parameters, given, names, pattern, shapes, held(program))
 
 
 def bind(
@@ -102,6 +103,7 @@ def bind(
     names: Mapping[str, int],
     pattern: str,
     shapes: Mapping[str, str] | None = None,
+    holding: Mapping[str, Held] | None = None,
 ) -> list[Argument]:
     """Return what each parameter gets.
 
@@ -118,6 +120,8 @@ def bind(
         For inputs that the caller says nothing about.
     shapes : mapping, optional
         How many elements pointers have whose indices say it.
+    holding : mapping, optional
+        What pointers not to const hold from the start, as `oneread.trace.held.held` finds it.
 
     Raises
     ------
@@ -130,7 +134,7 @@ def bind(
             f"no parameter is named {unknown[0]!r}; there are "
             + ", ".join(parameter.name for parameter in parameters)
         )
-    guess, doubts = _guesses(parameters, given, pattern, shapes or {})
+    guess, doubts = _guesses(parameters, given, pattern, shapes or {}, holding or {})
     if doubts:
         remedy = {"arguments": {name: guess[name] for name in guess if name not in given}}
         raise UsageError(f"{'; '.join(doubts)}; if the guess is right, pass {{remedy}}", remedy)
@@ -142,13 +146,16 @@ def _guesses(
     given: Mapping[str, str | float],
     pattern: str,
     shapes: Mapping[str, str],
+    holding: Mapping[str, Held],
 ) -> tuple[dict[str, str], list[str]]:
+    contents = {"zeros": "inout:zeros", "changed": f"inout:{pattern}", "read": pattern}
     guess: dict[str, str] = {}
     doubts: list[str] = []
     for one in parameters:
         if one.pointer:
             shape = shapes.get(one.name) or _shape(one, parameters)
-            guess[one.name] = f"{shape}:{pattern if one.const else 'out'}"
+            starts = contents[holding[one.name]] if one.name in holding else "out"
+            guess[one.name] = f"{shape}:{pattern if one.const else starts}"
         elif one.floating:
             guess[one.name] = "1.0"
             if one.name not in given:
@@ -190,6 +197,8 @@ def _no_input(
         return []
     if any(name in given for name in pointers):
         return []
+    if any(guess[name].endswith(f":{pattern}") for name in pointers):
+        return []  # it is read before anything is written to it
     first = pointers[0]
     shape = guess[first].split(":")[0]
     guess[first] = f"{shape}:inout:{pattern}" if len(pointers) == 1 else f"{shape}:{pattern}"
