@@ -5,6 +5,7 @@ Returns lines and prints nothing; knows runs, never how they came about.
 
 import dataclasses
 import math
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -268,6 +269,9 @@ def _fault(fault: "Fault", mark: str, shown: dict[str, str]) -> Iterator[str]:
     yield f"    {_clean(str(fault))}"
     if fault.id == "unlike-softmax":
         yield f"    say so: --truth {fault.buffer}={fault.parameters['truth']}"
+    if "guess" in fault.parameters:
+        how = "if it holds zeros" if fault.id == "uninitialised" else "as guessed"
+        yield f"    {how}: --arg {shlex.quote(fault.parameters['guess'])}"
     if fault.repair is not None:
         repair = _repair(fault.repair)
         above = shown.setdefault(repair, mark)

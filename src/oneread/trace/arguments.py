@@ -97,6 +97,15 @@ def arguments_of(
     return bind(parameters, given, names, pattern, shapes, held(program))
 
 
+def guessed_sizes(program: Program, given: Mapping[str, str | float]) -> dict[str, bool]:
+    """Return the buffers whose size nobody said, and of each whether its indices say it."""
+    parameters = parameters_of(program)
+    shapes = row_shapes(program, meanings(parameters, given))
+    return {
+        one.name: one.name in shapes for one in parameters if one.pointer and one.name not in given
+    }
+
+
 def bind(
     parameters: Sequence[Parameter],
     given: Mapping[str, str | float],
