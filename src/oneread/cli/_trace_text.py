@@ -332,8 +332,15 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
         if whys:
             yield f"{len(whys)} {said}, the first one: {_clean(whys[0].splitlines()[0])}"
     shown: dict[str, str] = {}
+    other = False
     for number, finding in enumerate(probed.findings, 1):
         yield ""
+        if probed.is_of_other_block(finding) and not other:
+            other = True
+            usual = probed.plan.macro or probed.plan.threads
+            yield "with blocks of another size; if the kernel is never launched with one, say "
+            yield f"--block {usual}, or in the source that blockDim.x == {usual}"
+            yield ""
         yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}", shown)
         yield f"    show:   {finding.command}"
     yield ""
