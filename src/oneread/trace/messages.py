@@ -56,6 +56,7 @@ _NAMES: Final = {
     "twice": "'{name}' is declared twice in this scope",
     "function-unknown": "call to unknown function '{name}'",
     "function-hint": "write it as a __device__ function",
+    "header-hint": "{header} was not found: say its folder with -I",
     "function-as-value": "'{name}' is a function; call it",
     "call-of-value": "'{name}' is not a function",
     "geometry": "'{name}' is used by its members: {name}.x, .y, .z",
