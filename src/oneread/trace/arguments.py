@@ -6,6 +6,7 @@ machine. Where a kernel's parameters leave a doubt, the error shows the guess, t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from oneread.source.arithmetic import integer
 from oneread.trace import inputs
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.errors import UsageError
+from oneread.trace.front.program import Loaded
 from oneread.trace.held import Held, held
 from oneread.trace.rows import row_shapes
 from oneread.trace.tree import Program, Variable
@@ -40,6 +42,11 @@ ROW_NAMES = frozenset(
 )
 TOP_NAMES = frozenset(["values", "vals", "indices", "idx", "ids", "z", "p", "topk_values"])
 TOP_NAMES |= {"topk_indices", "top_values", "top_indices"}
+
+
+#: Numbers as a launch has them, without what says their type.
+_WHOLE = re.compile(r"(-?\d{1,18})[uUlL]*")
+_FRACTION = re.compile(r"(-?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,3})?)[fFlL]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +96,27 @@ def meanings(
 
 
 def arguments_of(
-    program: Program, given: Mapping[str, str | float], names: Mapping[str, int], pattern: str
+    loaded: Loaded, given: Mapping[str, str | float], names: Mapping[str, int], pattern: str
 ) -> list[Argument]:
     """Return what each parameter of a program's kernel gets, as `bind` has it."""
+    program = loaded.program
     parameters = parameters_of(program)
     shapes = row_shapes(program, meanings(parameters, given))
-    return bind(parameters, given, names, pattern, shapes, held(program))
+    said = {**launched_with(loaded, parameters), **given}
+    return bind(parameters, said, names, pattern, shapes, held(program))
+
+
+def launched_with(loaded: Loaded, parameters: Sequence[Parameter]) -> dict[str, str]:
+    """Return the numbers that the file's first launch passes, of parameters that are no sizes."""
+    launch = next(iter(loaded.launches), None)
+    if launch is None or len(launch.arguments) != len(parameters):
+        return {}
+    return {
+        one.name: number[1]
+        for one, said in zip(parameters, launch.arguments, strict=True)
+        if not one.pointer and one.name.lower() not in SIZE_NAMES
+        if (number := (_FRACTION if one.floating else _WHOLE).fullmatch(said.replace(" ", "")))
+    }
 
 
 def guessed_sizes(program: Program, given: Mapping[str, str | float]) -> dict[str, bool]:
@@ -186,7 +208,7 @@ def _same_sizes(
     """Find two sizes that the table takes for the same; the first is then rows, perhaps."""
     sizes = [one.name for one in parameters if not one.pointer and not one.floating]
     for meaning in ("rows", "vocab"):
-        twins = [name for name in sizes if guess[name] == meaning]
+        twins = [name for name in sizes if given.get(name, guess[name]) == meaning]
         if len(twins) > 1 and not set(twins) <= set(given):
             free = "rows" if meaning == "vocab" else "vocab"
             if free not in guess.values():

@@ -127,7 +127,7 @@ class _Session:
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
         self._device = Device(self._faults, finer)
-        self._arguments = arguments_of(loaded.program, case.arguments, self._names, case.input)
+        self._arguments = arguments_of(loaded, case.arguments, self._names, case.input)
         unknown = set(case.truth or ()) - {one.name for one in self._arguments}
         if unknown:
             raise UsageError(f"no parameter is named {min(unknown)!r}, which a truth is given for")
