@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from oneread.source.errors import SourceError
 from oneread.trace import Case, Source, UsageError, run
 from oneread.trace.basis import basis
 from oneread.trace.case import extent
@@ -177,3 +178,25 @@ def test_numbers_that_a_launch_passes_are_read() -> None:
 def test_what_only_a_run_of_the_host_would_know_is_asked_for() -> None:
     with pytest.raises(UsageError, match="eps may be any number"):
         run(SCALED.replace("1e-5f", "eps()"))
+
+
+TEMPLATE = """namespace ops {
+template <typename T, int WIDTH>
+__global__ void twice(const T* x, T* y, int n) {
+    for (int i = threadIdx.x; i < n; i += WIDTH) y[blockIdx.x * n + i] = 2 * x[blockIdx.x * n + i];
+}
+}
+void go() { constexpr int WIDTH = 64; ops::twice<float, WIDTH><<<rows, WIDTH>>>(x, y, n); }
+"""
+
+
+@pytest.mark.parametrize("kernel", [None, "twice", "ops::twice", "ops::twice<float, 64>"])
+def test_template_arguments_are_those_of_the_launch(kernel: str | None) -> None:
+    outcome = run(TEMPLATE, kernel, truth={})
+    assert outcome.block == (64, 1, 1)
+    assert [str(one) for one in outcome.faults if one.severity != "note"] == []
+
+
+def test_template_argument_that_the_text_does_not_say_is_asked_for() -> None:
+    with pytest.raises(SourceError, match="is a template; name it with arguments"):
+        run(TEMPLATE.replace("constexpr int WIDTH = 64", "int WIDTH = width()"))
