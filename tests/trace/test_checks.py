@@ -216,7 +216,7 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "uninitialised",
         "y[threadIdx.x] += 1; y[threadIdx.x + 32] = 0;",
         "y[threadIdx.x] = 1; y[threadIdx.x] += 1; y[threadIdx.x + 32] = 0;",
-        {},
+        {"arguments": {"y": "rows*vocab:out"}},
     ),
     "signed overflow": (
         "overflow",
@@ -258,7 +258,7 @@ PAIRS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "unwritten",
         "y[threadIdx.x] = x[threadIdx.x];",
         "y[threadIdx.x] = x[threadIdx.x]; y[threadIdx.x + 32] = 0;",
-        {},
+        {"arguments": {"y": "rows*vocab:out"}},
     ),
     "missing barrier in a tree": (
         "race-warp",
@@ -415,3 +415,9 @@ def test_barrier_is_offered_between_the_rounds_of_one_statement() -> None:
     races = [one for one in outcome.having("race-warps") if one.line == one.with_line == 3]
     assert races
     assert all(one.repair is not None for one in races)
+
+
+def test_fault_names_the_warp_and_the_block_of_its_lanes() -> None:
+    body = "__shared__ float s[64]; s[threadIdx.x + 1] = x[threadIdx.x]; y[threadIdx.x] = 0;"
+    (fault,) = traced(body, block=64).having("out-of-bounds")
+    assert str(fault).endswith("(block 0, warp 1, lanes: 31)")
