@@ -73,6 +73,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
 #endif
     prepare(pool);
 #if CLUSTER > 1
+    __syncwarp();  // a barrier of a cluster takes whole warps
     cluster_arrive();
 #endif
     __syncthreads();  // wrote: some threads; reads: all threads
@@ -127,6 +128,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     }
 
 #if CLUSTER > 1
+    __syncwarp();
     cluster_wait();  // every block has started, and is prepared
 #endif
     Running all = Running{0, 0};

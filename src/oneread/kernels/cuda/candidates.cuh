@@ -34,6 +34,7 @@ template <int BLOCKS>
 __device__ __forceinline__ void barrier() {
 #if CLUSTER > 1
     if (BLOCKS > 1) {
+        __syncwarp();  // a barrier of a cluster takes whole warps
         cluster_arrive();
         cluster_wait();
         return;
