@@ -26,7 +26,7 @@ ALLOWED = {
     "sass": set(),
     "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
-    "backends": {"numpy", "ml_dtypes", "torch"},
+    "backends": {"numpy", "ml_dtypes", "torch", "cupy"},
     "ops": {"numpy"},
     "testing": {"numpy", "ml_dtypes"},
     "files": {"numpy", "ml_dtypes"},

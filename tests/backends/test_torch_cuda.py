@@ -24,7 +24,8 @@ STREAM = 0x5000
 class Recorder:
     """Calls, and what reaches the driver of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: int = 0, packed: Any = None) -> None:
+        self.context = context
         pointer = ctypes.POINTER(ctypes.c_void_p)
         launch = ctypes.CFUNCTYPE(
             ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p, pointer, pointer
@@ -35,11 +36,11 @@ class Recorder:
         self.prepared: list[tuple[Any, ...]] = []
         self.calls = native.CudaCalls(
             torch.Tensor, torch_cuda.FLOATS, torch_.WATCHERS, torch.autograd.forward_ad,
-            lambda device: STREAM, torch.empty_like, self._prepare,
-        )  # fmt: skip
+            lambda device: STREAM, torch.empty_like, packed, torch_.count_writes, self._prepare,
+        ).function()  # fmt: skip
 
     def _launch(self, function: int, *given: Any) -> int:
-        stream, places = given[7], given[8]
+        stream, places = given[7] or 0, given[8]
         x, y = [ctypes.c_uint64.from_address(places[i]).value for i in range(2)]
         self.launched.append((function, stream, x, y))
         return 0
@@ -48,14 +49,22 @@ class Recorder:
         self.prepared.append(geometry)
         addresses = [ctypes.cast(one, ctypes.c_void_p).value for one in self.held]
         number = len(self.prepared)
-        return native.CudaLaunch(addresses, 0, number, 1, 32, 0, [], [], 0)
+        return native.CudaLaunch(addresses, self.context, number, 1, 32, 0, [], [], 0)
 
     def __call__(self, x: Any, out: Any = None, log: bool = False) -> Any:
         return self.calls(log, x, out)
 
 
-@pytest.fixture
-def calls() -> Recorder:
+EXCHANGE = "__dlpack_c_exchange_api__"
+
+
+@pytest.fixture(params=["exchange", "attributes"])
+def calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Return calls that learn of tensors as PyTorch from 2.10 on tells, and as all versions do."""
+    if request.param == "attributes":
+        monkeypatch.delattr(torch.Tensor, EXCHANGE, raising=False)
+    elif not hasattr(torch.Tensor, EXCHANGE):
+        pytest.skip("this PyTorch has no table of DLPack's functions")
     return Recorder()
 
 
@@ -63,8 +72,35 @@ def test_plain_tensor_goes_to_the_driver(calls: Recorder) -> None:
     x = torch.randn(3, 4, 5)
     y = calls(x)
     assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device)
-    assert calls.prepared == [(False, "float32", 12, 5, -1)]
-    assert calls.launched == [(1, STREAM, x.data_ptr(), y.data_ptr())]
+    device, stream = (0, 0) if hasattr(torch.Tensor, EXCHANGE) else (-1, STREAM)
+    assert calls.prepared == [(False, "float32", 12, 5, device)]
+    assert calls.launched == [(1, stream, x.data_ptr(), y.data_ptr())]
+
+
+def test_columns_of_single_rows_may_have_any_stride(calls: Recorder) -> None:
+    x = torch.zeros(40).as_strided((1, 5), (77, 1))
+    assert calls(x) is not None
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_fresh_memory_is_taken_past_the_dispatcher_on_the_current_gpu(here: bool) -> None:
+    made: list[Any] = []
+
+    def packed(shape: Any, strides: Any, dtype: Any) -> Any:
+        assert type(shape) is type(strides) is tuple
+        made.append(torch.empty_strided(shape, strides, dtype=dtype))
+        return made[-1]
+
+    calls = Recorder(context=0 if here else 5, packed=packed)
+    x = torch.zeros(3, 4, 5, dtype=torch.bfloat16)
+    y = calls(x)
+    assert (y.shape, y.stride(), y.dtype) == (x.shape, x.stride(), x.dtype)
+    assert [one is y for one in made] == [True] * here
+
+
+def test_memory_of_another_gpu_is_not_taken() -> None:
+    calls = Recorder(packed=lambda shape, strides, dtype: torch.empty(shape, device="meta"))
+    assert calls(X).device == X.device
 
 
 def test_launches_are_kept_by_op_type_and_shape(calls: Recorder) -> None:
@@ -73,8 +109,7 @@ def test_launches_are_kept_by_op_type_and_shape(calls: Recorder) -> None:
             for log in (False, True):
                 for _ in range(2):
                     calls(torch.zeros(shape, dtype=dtype), log=log)
-    # (2, 2, 8) is (4, 8) in memory.
-    assert len(calls.prepared) == 2 * 2 * 2
+    assert len(calls.prepared) == 2 * 3 * 2
     assert [one[0] for one in calls.launched[:4]] == [1, 1, 2, 2]
 
 
@@ -117,6 +152,8 @@ ODD_INPUTS: dict[str, Callable[[], Any]] = {
     "transposed": lambda: torch.zeros(8, 4).T,
     "expanded": lambda: torch.zeros(1, 8).expand(4, 8),
     "at an odd address": lambda: torch.zeros(33)[1:].view(4, 8),
+    "six axes": lambda: torch.zeros(1, 1, 1, 1, 4, 8),
+    "functional": lambda: torch._to_functional_tensor(X),
     "no axes": lambda: torch.tensor(1.0),
     "no rows": lambda: torch.zeros(0, 8),
     "no columns": lambda: torch.zeros(4, 0),
@@ -215,7 +252,7 @@ def test_forward_mode_gradients_see_the_call(calls: Recorder) -> None:
 
 def test_compiled_callers_get_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tensor that says it is on a GPU, so that only the compiler's flag is in the way."""
-    monkeypatch.setattr(torch_, "is_compiling", lambda: True)
+    monkeypatch.setattr(torch_, "in_dynamo", lambda: True)
 
     class Claims(torch.Tensor):
         is_cuda = True
@@ -225,16 +262,14 @@ def test_compiled_callers_get_the_operator(monkeypatch: pytest.MonkeyPatch) -> N
     assert softmax._default_torch_call(X.as_subclass(Claims), None, False) is None
 
 
-def test_written_output_counts_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Claims(torch.Tensor):
-        is_cuda = True
-
-    x = X.clone().as_subclass(Claims)
-    monkeypatch.setattr(torch_, "TENSOR", Claims)
-    monkeypatch.setattr(softmax, "_cuda_calls", lambda: lambda log, x, out: out)
-    before = x._version
-    assert softmax._default_torch_call(x, x, False) is x
-    assert x._version == before + 1
+def test_written_output_counts_its_version(calls: Recorder) -> None:
+    x, out = X.clone(), X.clone()
+    before = out._version, x._version
+    calls(x, out)
+    assert (out._version, x._version) == (before[0] + 1, before[1])
+    with torch.inference_mode():  # whose tensors have no version
+        free = torch.zeros(4, 8)
+        assert calls(free, free) is free
 
 
 def test_failing_callbacks_are_told(calls: Recorder) -> None:
@@ -242,9 +277,12 @@ def test_failing_callbacks_are_told(calls: Recorder) -> None:
         raise MemoryError("no memory left")
 
     short = native.CudaCalls(
-        torch.Tensor, torch_cuda.FLOATS, [], torch.autograd.forward_ad, lambda device: 0, fail, fail
-    )
+        torch.Tensor, torch_cuda.FLOATS, [], torch.autograd.forward_ad, lambda device: 0, fail,
+        None, fail, calls._prepare,
+    ).function()  # fmt: skip
     with pytest.raises(MemoryError, match="no memory left"):
         short(False, X, None)
     with pytest.raises(MemoryError, match="no memory left"):
         short(False, X, X)
+    with pytest.raises(TypeError, match="log, x and out"):
+        short(False, X)

@@ -18,22 +18,23 @@ from oneread.backends.base import Backend, Memory
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_torch: Any = None
+#: The backend of PyTorch once it was found, for calls that count nanoseconds.
+torch_found: Any = None
 
 
 def torch_backend() -> Any:
     """Return the backend of PyTorch, or None as long as nobody has imported torch."""
-    return _torch or _seen_torch()
+    return torch_found or _seen_torch()
 
 
 def _seen_torch() -> Any:
-    global _torch
+    global torch_found
     library = sys.modules.get("torch")
     if library is None or not hasattr(library, "compile"):  # absent, or half imported elsewhere
         return None
     from oneread.backends import torch_
 
-    _torch = torch_
+    torch_found = torch_
     return torch_
 
 

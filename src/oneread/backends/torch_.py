@@ -42,6 +42,7 @@ _PLAIN_KEYS: Final = (
     _keys(torch.inference_mode(True)(torch.empty)(0)),
 )
 is_compiling = torch.compiler.is_compiling
+in_dynamo = torch.compiler.is_dynamo_compiling
 _frame_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transform = torch._C._functorch.peek_interpreter_stack
@@ -119,13 +120,13 @@ def _counter() -> Callable[[tuple[torch.Tensor]], None]:
     return direct
 
 
-_increment_version: Final = _counter()
+count_writes: Final = _counter()
 
 
 def written(out: torch.Tensor) -> None:
     """Count the write, so that autograd notices when it still needed the old numbers."""
     if not out.is_inference():
-        _increment_version((out,))
+        count_writes((out,))
 
 
 def plain(x: Any) -> tuple[Any, ...] | None:

@@ -49,10 +49,14 @@ class _Rows(NamedTuple):
     lengths: int
     by_length: bool
 
-    def manner(self, where: Any) -> cuda.Manner:
-        """Return it as the kernels take it, with the mask as it was copied."""
-        mask = None if where is None else self.gpu.memory(where)
-        return cuda.Manner(self.temperature, self.by_length, mask, self.lengths)
+    def manner(self, where: cuda.Memory | None) -> cuda.Manner:
+        """Return it as the kernels take it, with the mask where it lies now."""
+        return cuda.Manner(self.temperature, self.by_length, where, self.lengths)
+
+    def fit(self, x: cuda.Memory, y: cuda.Memory | None, where: cuda.Memory | None) -> bool:
+        """Whether the kernels can walk the rows as they lie; without `y` for one number a row."""
+        others = [one and one.strides for one in (y, where)]
+        return cuda.fit(x.shape, self.axis, x.strides, *others)
 
 
 @cache
@@ -78,9 +82,10 @@ def run(
 
         return _device_read.run(x, axis, dtype, out, own, options)
     gpu = find.gpu_backend(x)
-    _refuse_op(op, gpu.place(x))
+    if op not in _OPS:
+        raise _no_such_op(op, gpu.place(x))
     gpu.check(x, "x")
-    _refuse(options, gpu.place(x))
+    _refuse(options, x)
     shape = tuple(x.shape)
     axes = normalized_axes(axis, shape, OPS[op].tuple_axes, op)
     with gpu.on(x):
@@ -109,7 +114,8 @@ def warm(
 
         _device_read.warm(shape, dtype, device, arguments)
         return
-    _refuse_op(op, f"cuda:{device}")
+    if op not in _OPS:
+        raise _no_such_op(op, f"cuda:{device}")
     axes = normalized_axes(arguments["axis"], shape, OPS[op].tuple_axes, op)
     rows = tuple([n for i, n in enumerate(shape) if i not in axes])
     if len(axes) > 1 or not shape:
@@ -128,20 +134,19 @@ def warm(
     )  # fmt: skip
 
 
-def _refuse_op(op: str, place: str) -> None:
-    if op not in _OPS:
-        raise BackendUnavailableError(
-            f"x is on {place}, where this version computes {', '.join((*_OPS, 'read'))}: for {op} "
-            "give a copy on a CPU"
-        )
+def _no_such_op(op: str, place: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        f"x is on {place}, where this version computes {', '.join((*_OPS, 'read'))}: for {op} give "
+        "a copy on a CPU"
+    )
 
 
-def _refuse(options: Options, place: str) -> None:
+def _refuse(options: Options, x: Any) -> None:
     for name in _LATER:
         if getattr(options, name) is not None:
             raise BackendUnavailableError(
-                f"{name} is given with x on {place}, where this version takes none: leave it None, "
-                "or give a copy on a CPU"
+                f"{name} is given with x on {find.gpu_backend(x).place(x)}, where this version "
+                "takes none: leave it None, or give a copy on a CPU"
             )
     check_deterministic(options.deterministic)
 
@@ -153,7 +158,8 @@ def _rows(
     shape = tuple(x.shape)
     others = tuple([n for i, n in enumerate(shape) if i not in axes])
     reads: list[tuple[str, Any]] = []
-    where, lengths = None, 0
+    where: Any = None
+    lengths = 0
     if options.where is not None:
         where = _mask(gpu, options.where, x)
         reads.append(("where", where))
@@ -180,16 +186,19 @@ def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
     x = gpu.cast(rows.x, rows.computed)
     direct = out is not None and rows.computed == name
     y = out if direct else gpu.empty_like(x, rows.computed)
-    where, memory = rows.where, gpu.memory(y)
-    if not _fit(rows, x, memory.strides, where):
-        where = None if where is None else gpu.dense_like(where, x)
-    if not _fit(rows, x, memory.strides, where):
+    of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, rows.where)
+    fits = rows.fit(of_x, of_y, where)
+    if not fits and where is not None:
+        held = gpu.dense_like(rows.where, x)
+        where = gpu.memory(held)
+        fits = rows.fit(of_x, of_y, where)
+    if not fits:
         direct, x = False, gpu.contiguous(x)
-        where = None if where is None else gpu.contiguous(where)
         y = gpu.empty(x, x.shape, rows.computed)
-        memory = gpu.memory(y)
-    if math.prod(x.shape):
-        cuda.softmax(gpu.memory(x), memory, rows.axis, op == "log_softmax", rows.manner(where))
+        held = None if where is None else gpu.contiguous(rows.where)
+        of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, held)
+    if math.prod(of_x.shape):
+        cuda.softmax(of_x, of_y, rows.axis, op == "log_softmax", rows.manner(where))
     if direct:
         gpu.written(out)
         return out
@@ -204,18 +213,23 @@ def _logsumexp(
     gpu = rows.gpu
     if out is not None:
         gpu.check_out(out, given, shape, name, reads)
-    x, where = gpu.cast(rows.x, rows.computed), rows.where
+    x = gpu.cast(rows.x, rows.computed)
     others = tuple([n for i, n in enumerate(x.shape) if i != rows.axis])
     statistic = STATISTIC_DTYPE[COMPUTE_DTYPE[rows.computed]]
     direct = out is not None and statistic == name and gpu.is_contiguous(out)
     lse = out.reshape(others) if direct else gpu.empty(x, others, statistic)
-    if not _fit(rows, x, None, where):
-        where = None if where is None else gpu.dense_like(where, x)
-    if not _fit(rows, x, None, where):
+    of_x, where = gpu.memory(x), _memory(gpu, rows.where)
+    fits = rows.fit(of_x, None, where)
+    if not fits and where is not None:
+        held = gpu.dense_like(rows.where, x)
+        where = gpu.memory(held)
+        fits = rows.fit(of_x, None, where)
+    if not fits:
         x = gpu.contiguous(x)
-        where = None if where is None else gpu.contiguous(where)
+        held = None if where is None else gpu.contiguous(rows.where)
+        of_x, where = gpu.memory(x), _memory(gpu, held)
     if math.prod(others):
-        cuda.logsumexp(gpu.memory(x), gpu.memory(lse), rows.axis, rows.manner(where))
+        cuda.logsumexp(of_x, gpu.memory(lse), rows.axis, rows.manner(where))
     if direct:
         gpu.written(out)
         return out
@@ -223,10 +237,8 @@ def _logsumexp(
     return lse if out is None else gpu.copy_into(out, lse)
 
 
-def _fit(rows: _Rows, x: Any, y: tuple[int, ...] | None, where: Any) -> bool:
-    """Whether the kernels can walk the rows as they lie; without `y` for one number a row."""
-    masks = None if where is None else rows.gpu.memory(where).strides
-    return cuda.fit(tuple(x.shape), rows.axis, rows.gpu.memory(x).strides, y, masks)
+def _memory(gpu: Any, mask: Any) -> cuda.Memory | None:
+    return None if mask is None else gpu.memory(mask)
 
 
 def _one_axis(gpu: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, int]:

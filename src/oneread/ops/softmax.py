@@ -122,7 +122,8 @@ def softmax(
         and workspace is None and threads is None and kernel is None and deterministic is None
         and type(axis) is int and axis == -1
     ):  # fmt: skip
-        y = _default_call(x, out, False)
+        quick = _default_call if type(x) is np.ndarray else _default_torch_call
+        y = quick(x, out, False)
         if y is not None:
             return y
     options = options_of(where, lengths, temperature, workspace, threads, kernel, deterministic)
@@ -197,7 +198,8 @@ def log_softmax(
         and workspace is None and threads is None and kernel is None and deterministic is None
         and type(axis) is int and axis == -1
     ):  # fmt: skip
-        y = _default_call(x, out, True)
+        quick = _default_call if type(x) is np.ndarray else _default_torch_call
+        y = quick(x, out, True)
         if y is not None:
             return y
     options = options_of(where, lengths, temperature, workspace, threads, kernel, deterministic)
@@ -206,8 +208,6 @@ def log_softmax(
 
 def _default_call(x: Any, out: Any, log: bool) -> Any | None:
     """Run the common case with as little Python as possible; None leaves it to the general one."""
-    if type(x) is not np.ndarray:
-        return _default_torch_call(x, out, log)
     if x.dtype not in _FLOATS or not x.ndim:
         return None
     if out is None:
@@ -234,16 +234,11 @@ def _are_apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 
 def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
-    torch_ = find.torch_backend()
+    torch_ = find.torch_found or find.torch_backend()
     if torch_ is None:
         return None
     if type(x) is torch_.TENSOR and x.is_cuda:
-        if torch_.is_compiling():
-            return None
-        y = _cuda_calls()(log, x, out)
-        if out is not None and y is not None:
-            torch_.written(out)
-        return y
+        return None if torch_.in_dynamo() else _cuda_calls()(log, x, out)
     pair = torch_.plain_pair(x, out)
     if pair is None:
         return None

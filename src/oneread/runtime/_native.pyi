@@ -163,8 +163,9 @@ class CudaCalls:
     `tensor` is PyTorch's type, `floats` its element types with their names. `watchers` say, each
     called without arguments, whether something in PyTorch wants to see what is done;
     ``levels._current_level`` is that of forward-mode gradients. ``stream(device)`` is the current
-    stream, ``fresh(x)`` makes a result like `x`, ``prepare(log, dtype, rows, vocab, device)`` a
-    launch.
+    stream. ``fresh(x)`` makes a result like `x`; ``packed(shape, strides, dtype)`` makes it faster,
+    on the current GPU, or is None. ``counts((out,))`` counts a write to `out`, and
+    ``prepare(log, dtype, rows, vocab, device)`` makes a launch.
     """
 
     def __init__(
@@ -175,14 +176,17 @@ class CudaCalls:
         levels: Any,
         stream: Callable[[int], int],
         fresh: Callable[[Any], Any],
+        packed: Callable[[Any, Any, Any], Any] | None,
+        counts: Callable[[Any], Any],
         prepare: Callable[[bool, str, int, int, int], CudaLaunch],
     ) -> None: ...
-    def __call__(self, log: bool, x: Any, out: Any) -> Any:
-        """Return the result, or None where anything is out of the ordinary; nothing is done then.
+    def function(self) -> Callable[[bool, Any, Any], Any]:
+        """Return what takes (log, x, out) and returns the result.
 
-        Ordinary are a tensor of floats whose elements lie side by side from a multiple of 16
-        bytes on, with no gradient to it and no lazy negation, and an `out` like it: `x` itself, or
-        memory apart from it.
+        It returns None, with nothing done, where anything is out of the ordinary. Ordinary are a
+        tensor of floats whose elements lie side by side from a multiple of 16 bytes on, with up to
+        5 axes, no gradient to it and no lazy negation, and an `out` like it: `x` itself, or memory
+        apart from it.
         """
 
 def compiled_isas() -> tuple[str, ...]:

@@ -35,15 +35,34 @@ ELEMENTS: Final = {
 #: Numbers of the ops in the sources.
 _OPS: Final = {"softmax": 0, "log_softmax": 1, "logsumexp": 2}
 
-#: Threads and blocks that fit a multiprocessor, where it is not 2048 and 32.
-_ROOM: Final = {75: (1024, 16), 86: (1536, 16), 89: (1536, 24), 120: (1536, 24)}
-_MOST_ROOM: Final = (2048, 32)
+
+class _Room(NamedTuple):
+    """What fits a multiprocessor, and of its shared memory one block."""
+
+    threads: int = 2048
+    blocks: int = 32
+    shared_bytes: int = 227 << 10
+
+
+_ROOM: Final = {
+    75: _Room(1024, 16, 64 << 10),
+    80: _Room(2048, 32, 163 << 10),
+    86: _Room(1536, 16, 99 << 10),
+    89: _Room(1536, 24, 99 << 10),
+    120: _Room(1536, 24, 99 << 10),
+}
+_MOST_ROOM: Final = _Room()
+#: What a kernel's own variables take at most.
+_OWN_SHARED_BYTES: Final = 2 << 10
 
 _FIRST_WITH_CLUSTERS: Final = 90
 #: More than any row of the table is limited to.
 _ANY_VECTORS: Final = 1 << 24
 _FIRST_WITH_COPIES: Final = 80
 _VECTOR_BYTES: Final = 16
+#: Long rows that are not aligned are cut into vectors from the beginning of a line of memory on.
+_LINE_BYTES: Final = 128
+_LONG_VECTORS: Final = 4096
 
 
 class Rows(NamedTuple):
@@ -59,11 +78,11 @@ class Rows(NamedTuple):
     vector_bytes: int = _VECTOR_BYTES
     aligned: bool = True
 
-    @property
-    def vectors(self) -> int:
-        """Accesses that a row takes at most."""
-        width = self.vector_bytes // ELEMENTS[self.dtype][1]
-        return -(-self.vocab // width) + (not self.aligned)
+    def vectors(self, line_bytes: int) -> int:
+        """Return how many accesses a row takes at most, the first at a multiple of a line."""
+        size = ELEMENTS[self.dtype][1]
+        before = 0 if self.aligned else line_bytes - size
+        return -(-(before + self.vocab * size) // self.vector_bytes)
 
 
 class Neighbours(NamedTuple):
@@ -139,10 +158,10 @@ def choices(
     number = int(target.removeprefix("sm_"))
     found: dict[str, list[Choice]] = {}
     for dtype, (_, size) in ELEMENTS.items():
-        width = _VECTOR_BYTES // size
         for row in _rows_of(op):
-            vectors = row.get("vectors", _ANY_VECTORS) - (not aligned)
-            what = Rows(dtype, row.get("rows", 1 << 20), vectors * width, _VECTOR_BYTES, aligned)
+            before = 0 if aligned else _line_bytes(row, _VECTOR_BYTES)
+            vocab = (row.get("vectors", _ANY_VECTORS) * _VECTOR_BYTES - before) // size
+            what = Rows(dtype, row.get("rows", 1 << 20), vocab, _VECTOR_BYTES, aligned)
             if _holds(row, what, number, by_length=False):
                 found.setdefault(dtype, []).append(_choice(op, row, what, number, temperature))
     return found
@@ -201,20 +220,37 @@ def _choice_across(
 
 def _blocks(wanted: int, block: int, target: int) -> int:
     """Return how many blocks a multiprocessor is to hold, where so many have room."""
-    threads, blocks = _ROOM.get(target, _MOST_ROOM)
-    return max(1, min(wanted, threads // block, blocks))
+    room = _ROOM.get(target, _MOST_ROOM)
+    return max(1, min(wanted, room.threads // block, room.blocks))
+
+
+def _line_bytes(row: dict[str, Any], vector_bytes: int) -> int:
+    """Return where the vectors of rows that are not aligned begin: at multiples of this."""
+    return _LINE_BYTES if row.get("vectors", _ANY_VECTORS) >= _LONG_VECTORS else vector_bytes
+
+
+def _dynamic_bytes(row: dict[str, Any], vector_bytes: int) -> int:
+    """Return the shared memory that a block is launched with."""
+    if "held" not in row:
+        return 0
+    return int(row["block_threads"] * (row["per_thread"] - row["held"]) * vector_bytes)
 
 
 def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> bool:
+    room = _ROOM.get(target, _MOST_ROOM).shared_bytes - _OWN_SHARED_BYTES
     return bool(
         row.get("bytes", ELEMENTS[what.dtype][1]) == ELEMENTS[what.dtype][1]
-        and what.vectors <= row.get("vectors", what.vectors)
+        and (
+            "vectors" not in row
+            or what.vectors(_line_bytes(row, what.vector_bytes)) <= row["vectors"]
+        )
         and ("rows" not in row or (what.rows <= row["rows"] and not by_length))
         and (row.get("cluster", 1) == 1 or target >= _FIRST_WITH_CLUSTERS)
         and (
             row["kernel"] != "softmax_shared"
             or (target >= _FIRST_WITH_COPIES and what.vector_bytes == _VECTOR_BYTES)
         )
+        and _dynamic_bytes(row, what.vector_bytes) <= room
     )
 
 
@@ -232,6 +268,8 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         "CLUSTER": cluster,
         "MIN_BLOCKS": _blocks(row["min_blocks"], block, target),
     }
+    if not what.aligned:
+        defines["LINE_BYTES"] = _line_bytes(row, what.vector_bytes)
     if op in ("softmax", "log_softmax"):
         defines["LOG"] = _OPS[op]
     for name in ("keep", "held", "at_once"):
@@ -242,7 +280,7 @@ def _choice(op: str, row: dict[str, Any], what: Rows, target: int, temperature: 
         block,
         block // row_threads,
         cluster,
-        block * (vectors - row["held"]) * what.vector_bytes if "held" in row else 0,
+        _dynamic_bytes(row, what.vector_bytes),
         tuple(defines.items()),
         row["measured"],
         row.get("ranks"),

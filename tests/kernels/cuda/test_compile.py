@@ -91,7 +91,7 @@ CROWDED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("beside", [{"WHERE": 2}, {"WHERE": 1, "LENGTHS": 1, "LOOPS": 2}])
+@pytest.mark.parametrize("beside", [{"WHERE": 2, "LENGTHS": 1}, {"WHERE": 1, "LOOPS": 2}])
 def test_masks_and_lengths_spill_nothing(beside: dict[str, int], tmp_path: Path) -> None:
     for i, (op, dtype, rows, vocab) in enumerate(CROWDED):
         choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab), "sm_90").beside(beside)

@@ -40,7 +40,7 @@ def mask(*shape: int) -> Any:
     return np.random.default_rng(1).random(shape) < 0.6
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @each_op
 def test_every_family_with_masks_and_lengths_is_close_to_the_truth(op: str, dtype: str) -> None:
     families = ("normal", "nan", "plus_inf", "masked_all", "masked_first_tile", "spiky")
@@ -53,7 +53,7 @@ def test_every_family_with_masks_and_lengths_is_close_to_the_truth(op: str, dtyp
 
 
 #: Lengths of rows, one for each kernel and its ways to read: aligned and not.
-ROWS = ((5, 20), (3, 1001), (2, 3000), (2, 3001), (1, 40_000), (1, 40_003))
+ROWS = ((5, 20), (3, 1001), (2, 3000), (1, 40_003))
 
 
 @pytest.mark.parametrize("shape", ROWS)

@@ -77,6 +77,12 @@ class CudaLaunch {
     return status;
   }
 
+  // Whether its GPU is the calling thread's current one.
+  bool is_here() const {
+    void* current = nullptr;
+    return !driver_.current(&current) && current == context_;
+  }
+
   static constexpr size_t MOST = 20;
   static constexpr size_t MOST_NUMBERS = MOST - 5;
 

@@ -21,6 +21,27 @@ inline void make_launch(CudaLaunch* self, const std::vector<uintptr_t>& driver, 
                         strides, record);
 }
 
+// A call as Python makes it with the least between: as a built-in function with three arguments.
+inline PyObject* call_fast(PyObject* self, PyObject* const* given, Py_ssize_t n) {
+  if (n != 3) {
+    PyErr_SetString(PyExc_TypeError, "log, x and out are needed");
+    return nullptr;
+  }
+  try {
+    return (*nb::inst_ptr<CudaCalls>(self))(given[0] == Py_True, given[1], given[2])
+        .release()
+        .ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+inline PyMethodDef call_method = {"call", (PyCFunction)(void (*)())call_fast, METH_FASTCALL,
+                                  "Make a plain call of (log, x, out)."};
+
 inline void bind_cuda(nb::module_& m) {
   m.def("last_launch", [] { return last_launch; });
   nb::class_<CudaLaunch>(m, "CudaLaunch")
@@ -38,9 +59,13 @@ inline void bind_cuda(nb::module_& m) {
                          {Py_tp_clear, (void*)CudaCalls::clear},
                          {0, nullptr}};
   nb::class_<CudaCalls>(m, "CudaCalls", nb::type_slots(slots))
-      .def(nb::init<nb::object, nb::dict, nb::list, nb::object, nb::object, nb::object,
-                    nb::object>())
-      .def("__call__", &CudaCalls::operator(), nb::arg(), nb::arg(), nb::arg().none());
+      .def(nb::init<nb::object, nb::dict, nb::list, nb::object, nb::object, nb::object, nb::object,
+                    nb::object, nb::object>(),
+           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+           nb::arg(), nb::arg())
+      .def("function", [](nb::handle_t<CudaCalls> self) {
+        return nb::steal(PyCFunction_NewEx(&call_method, self.ptr(), nullptr));
+      });
 }
 
 }  // namespace oneread

@@ -95,9 +95,9 @@ __device__ __forceinline__ bool are_whole(const Row& row, Index at) {
     return (ALIGNED || at >= row.whole) && at + (N - 1) * STEP < row.whole_end;
 }
 
-// Whether vector i, which is not whole, has columns of this row.
+// Whether some elements of vector i belong to this row and some do not.
 __device__ __forceinline__ bool is_part(const Row& row, Index i) {
-    return (!ALIGNED || LENGTHS) && i < row.end && i >= row.head / WIDTH;
+    return (!ALIGNED || LENGTHS) && i < row.end && i >= row.head / WIDTH && !is_whole(row, i);
 }
 
 __device__ __forceinline__ bool has(const Row& row, Index i, int e) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ void leave_out(const Row& row, Index i, Vector& v) {
 
 // Columns of vector i that the row has, read one by one; -inf in place of the others. Kept apart:
 // what is run at most twice a row must not lie in the way of the rest.
-__device__ __noinline__ uint4 load_part(const Row row, Index i) {
+__device__ __noinline__ uint4 part_bits(const Row row, Index i) {
     Vector v = of_lowest();
 #pragma unroll
     for (int e = 0; e < WIDTH; ++e)
@@ -138,6 +138,11 @@ __device__ __noinline__ uint4 load_part(const Row row, Index i) {
     uint4 bits = {0, 0, 0, 0};
     *(Bits*)&bits = *(Bits*)&v;
     return bits;
+}
+
+__device__ __forceinline__ Vector load_part(const Row& row, Index i) {
+    const uint4 bits = part_bits(row, i);
+    return *(const Vector*)&bits;
 }
 
 __device__ __noinline__ void store_part(const Row row, Index i, uint4 bits) {
@@ -165,17 +170,18 @@ struct Hinted {
     }
 };
 
-// Vector i, which is not whole; -inf where the row has no column.
+// Vector i, read once; -inf where the row has no column.
 __device__ __forceinline__ Vector load_edge(const Row& row, Index i) {
+    if (is_part(row, i)) return load_part(row, i);
     Vector v = of_lowest();
-    if (is_part(row, i)) {
-        const uint4 bits = load_part(row, i);
-        v = *(const Vector*)&bits;
-    }
+    if (!is_whole(row, i)) return v;
+    Once()(v, row.x + i);
+    leave_out(row, i, v);
     return v;
 }
 
-// N vectors from `at`, STEP apart; -inf where the row has no column.
+// N vectors from `at`, STEP apart; -inf where the row has no column. All that is whole is asked for
+// before a part is waited for.
 template <int N, int STEP, typename Read = Once>
 __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read read = Read()) {
     if (are_whole<N, STEP>(row, at)) {
@@ -183,25 +189,34 @@ __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read r
         for (int i = 0; i < N; ++i) read(v[i], row.x + at + i * STEP);
 #pragma unroll
         for (int i = 0; i < N; ++i) leave_out(row, at + i * STEP, v[i]);
-    } else {
+        return;
+    }
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            const Index place = at + i * STEP;
-            if (is_whole(row, place)) {
-                read(v[i], row.x + place);
-                leave_out(row, place, v[i]);
-            } else {
-                v[i] = load_edge(row, place);
-            }
-        }
+    for (int i = 0; i < N; ++i) {
+        v[i] = of_lowest();
+        if (is_whole(row, at + i * STEP)) read(v[i], row.x + at + i * STEP);
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const Index place = at + i * STEP;
+        if (is_part(row, place))
+            v[i] = load_part(row, place);
+        else if (WHERE && is_whole(row, place))
+            leave_out(row, place, v[i]);
     }
 }
 
-// Results are not read again here: they leave the caches first. `whole` is what are_whole says.
+// Results are not read again here: they leave the caches FIRST, where that is not slower. `whole` is
+// what are_whole says.
+template <bool FIRST = true>
 __device__ __forceinline__ void store(const Row& row, Index at, int offset, bool whole,
                                       const Vector& v) {
+    Bits* to = (Bits*)(row.y + at + offset);
     if (whole || is_whole(row, at + offset)) {
-        __stcs((Bits*)(row.y + at + offset), *(const Bits*)&v);
+        if (FIRST)
+            __stcs(to, *(const Bits*)&v);
+        else
+            *to = *(const Bits*)&v;
     } else if (is_part(row, at + offset)) {
         uint4 bits = {0, 0, 0, 0};
         *(Bits*)&bits = *(const Bits*)&v;

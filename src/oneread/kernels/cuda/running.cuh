@@ -8,10 +8,6 @@
 #pragma once
 #include "element.cuh"
 
-#ifndef MERGE_FIRST
-#define MERGE_FIRST 0
-#endif
-
 struct __align__(2 * sizeof(Real)) Running {
     Real m;
     Real r;
@@ -274,25 +270,20 @@ __device__ __forceinline__ Running merge_warps(Running a, const Scale& scale, Ru
 
 #if HAS_CLUSTERS
 // Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
-// started: a block that has not cannot be written to.
+// started: a block that has not cannot be written to. `scratch` holds WARPS * BLOCKS.
 template <int WARPS, int BLOCKS>
 __device__ __forceinline__ Running merge_blocks(Running a, const Scale& scale, Running* scratch) {
+    constexpr bool BLOCKS_FIRST = WARPS * BLOCKS > 128;  // faster from there on
+    constexpr int PARTS = BLOCKS_FIRST ? BLOCKS : BLOCKS * WARPS;
     const int lane = (int)threadIdx.x % 32;
-#if MERGE_FIRST
-    a = merge_warps<WARPS>(a, scale, scratch + BLOCKS);
-    if ((int)threadIdx.x < BLOCKS)
-        store_remote((RealPair*)&scratch[cluster_rank()], threadIdx.x, a.m, a.r);
-    constexpr int PARTS = BLOCKS;
-#else
-    a = merge_lanes<32>(a, scale);
-    if (lane < BLOCKS) {
-        Running* place = &scratch[cluster_rank() * WARPS + threadIdx.x / 32];
+    const int warp = (int)threadIdx.x / 32;
+    a = BLOCKS_FIRST ? merge_warps<WARPS>(a, scale, scratch + BLOCKS) : merge_lanes<32>(a, scale);
+    if (lane < BLOCKS && (!BLOCKS_FIRST || warp == 0)) {
+        Running* place = &scratch[cluster_rank() * (PARTS / BLOCKS) + (BLOCKS_FIRST ? 0 : warp)];
         store_remote((RealPair*)place, lane, a.m, a.r);
     }
-    constexpr int PARTS = BLOCKS * WARPS;
-#endif
     cluster_arrive();
-    cluster_wait();  // wrote: each warp into every block; reads: every warp all of them
+    cluster_wait();  // wrote: each warp, or block, into every block; reads: every warp all of them
     Running b = Running{-infinity(), 0};
 #pragma unroll
     for (int i = lane; i < PARTS; i += 32) b = merge(b, scratch[i], scale);

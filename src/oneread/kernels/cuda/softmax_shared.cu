@@ -62,7 +62,7 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
                long long y_stride, double temperature, const double* temperatures,
                const Beside beside) {
     extern __shared__ Vector slots[];  // slot i * BLOCK_THREADS + thread: its i-th vector
-    __shared__ Running scratch[MERGE_FIRST ? WARPS + CLUSTER : WARPS * CLUSTER];
+    __shared__ Running scratch[WARPS * CLUSTER];
     const long long index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
     Row row = row_of(x, y, index, x_stride, y_stride, (Index)vocab, true, beside);
@@ -83,13 +83,18 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
         else if (is_whole(read, place))
             begin_copy(own_slots + i * BLOCK_THREADS, read.x + place);
         else
-            own_slots[i * BLOCK_THREADS] = load_edge(read, place);
+            own_slots[i * BLOCK_THREADS] = of_lowest();
         if ((i + 1) % AT_ONCE == 0) end_group();
     }
 #if HELD
     Vector held[HELD];
     load<HELD, BLOCK_THREADS>(read, first + SLOTS * BLOCK_THREADS, held);
 #endif
+#pragma unroll
+    for (int i = 0; i < SLOTS; ++i) {
+        const Index place = first + i * BLOCK_THREADS;
+        if (!WHERE && is_part(read, place)) own_slots[i * BLOCK_THREADS] = load_part(read, place);
+    }
 
     Sum sum = NO_SUM;
     take_slots<0>(sum, own_slots, scale);
@@ -115,10 +120,11 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
 #if HELD
 #pragma unroll
     for (int i = 0; i < HELD; ++i)
-        store(row, first, (SLOTS + i) * BLOCK_THREADS, whole, result_of(ending, held[i], scale));
+        store<false>(row, first, (SLOTS + i) * BLOCK_THREADS, whole,
+                     result_of(ending, held[i], scale));
 #endif
 #pragma unroll
     for (int i = 0; i < SLOTS; ++i)
-        store(row, first, i * BLOCK_THREADS, whole,
-              result_of(ending, own_slots[i * BLOCK_THREADS], scale));
+        store<false>(row, first, i * BLOCK_THREADS, whole,
+                     result_of(ending, own_slots[i * BLOCK_THREADS], scale));
 }

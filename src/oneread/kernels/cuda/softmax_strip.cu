@@ -18,7 +18,7 @@ typedef int Index;
 #include "ending.cuh"
 
 constexpr int SHARES = BLOCK_THREADS / SIDE;  // threads of a row
-constexpr int WARPS = BLOCK_THREADS / 32;
+constexpr int WARPS = BLOCK_THREADS / 32;  // a power of two
 constexpr int ROWS = SIDE * WIDTH;  // rows of a block
 constexpr int NEAR = WIDTH / WORDS;  // rows of a word
 
@@ -117,7 +117,6 @@ softmax_strip(const Element* x, Element* y, long long outer, long long inner, lo
     __shared__ Total totals[ROWS];
     const Index lane = threadIdx.x % SIDE;
     const Index share = threadIdx.x / SIDE;
-    const Index warp = threadIdx.x / 32;
     const Index warp_lane = threadIdx.x % 32;
     const unsigned strips = (unsigned)((inner + ROWS - 1) / ROWS);  // no more than blocks
     const long long o = blockIdx.x / strips;
@@ -153,23 +152,17 @@ softmax_strip(const Element* x, Element* y, long long outer, long long inner, lo
                 const Real other_r = __shfl_xor_sync(0xffffffffu, own.r, step);
                 own = merge(own, Running{other_m, other_r}, scale);
             }
-            if (warp_lane >= SIDE) continue;
-            if (WARPS == 1)
-                totals[row] = total_of(own);
-            else
-                scratch[warp][row] = own;
+            if (warp_lane < SIDE) scratch[threadIdx.x / 32][row] = own;
         }
     }
-    __syncthreads();  // wrote: each warp its part of all rows; reads: a warp all of one row
-    if (WARPS > 1) {
-        for (Index row = warp; row < ROWS; row += WARPS) {
-            Running part{-infinity(), 0};
-            if (warp_lane < WARPS) part = scratch[warp_lane][row];
-            const Running all = merge_lanes<32>(part, scale_at(row));
-            if (warp_lane == 0) totals[row] = total_of(all);
-        }
-        __syncthreads();  // wrote: lane 0 of each warp; reads: every thread its rows
+    __syncthreads();  // wrote: each warp its part of all rows; reads: WARPS lanes all of a row
+    for (Index at = threadIdx.x; at - warp_lane < ROWS * WARPS; at += BLOCK_THREADS) {
+        const Index row = min(at / WARPS, ROWS - 1);
+        const bool first = at % WARPS == 0 && at < ROWS * WARPS;
+        const Running all = merge_lanes<WARPS>(scratch[at % WARPS][row], scale_at(row));
+        if (first) totals[row] = total_of(all);
     }
+    __syncthreads();  // wrote: the first lane of each row; reads: every thread its rows
 
 #pragma unroll
     for (int c = 0; c < VECTORS; ++c) forget(v[c]);
