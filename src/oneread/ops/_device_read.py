@@ -39,7 +39,7 @@ def run(x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: O
     """Read an array that lies on a GPU."""
     gpu = find.gpu_backend(x)
     gpu.check(x, "x")
-    _refuse(options, gpu.place(x))
+    _refuse(options, x)
     refuse_masks(options, gpu.place(x))
     shape = tuple(x.shape)
     axes = normalized_axes(axis, shape, False, "read")

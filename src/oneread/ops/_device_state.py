@@ -98,7 +98,7 @@ class DeviceState(State):
             )
         gpu.check(x, "x")
         options = Options(where=where, lengths=lengths, threads=threads)
-        _refuse(options, self.device)
+        _refuse(options, x)
         refuse_masks(options, self.device)
         shape = tuple(x.shape)
         axes = normalized_axes(asked.axis, shape, False, "State")

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrays import array, back, gpu_arrays  # noqa: F401
 from emulated import COMPILER, Launch, on_cpu  # noqa: F401
 
+import oneread
 from oneread.runtime import cuda, cuda_read, tuning
 from oneread.spec import Read
 from oneread.testing import FAMILIES, assert_close_to_truth
@@ -211,3 +213,12 @@ def test_bad_temperature_gives_a_row_of_nan() -> None:
     got = read(x, **options, temperature=[1.0, 0.0, 2.0])
     for field in (got.lse, got.max, got.entropy, got.sum_p2, got.selected[:, 0]):
         assert np.isnan(field).tolist() == [False, True, False]
+
+
+@pytest.mark.usefixtures("gpu_arrays")
+def test_arrays_of_cupy_are_read_as_tensors_are() -> None:
+    x = FAMILIES["ties"](4, 100, "float32", 0)
+    options = options_of("all", x)
+    got = oneread.read(array(x), **options)
+    made = Read(*[None if field is None else back(field) for field in got])
+    assert_close_to_truth(made, x, "read", **options)
