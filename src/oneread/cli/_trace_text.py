@@ -340,8 +340,7 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
         yield ""
         if probed.is_of_other_block(finding) and not other:
             other = True
-            usual = probed.plan.macro or probed.plan.threads
-            yield f"with blocks of another size, unless you say --block {usual}:"
+            yield f"with blocks of another size, unless you say --block {probed.plan.macro}:"
         yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}", shown)
         yield f"    show:   {finding.command}"
     yield ""
