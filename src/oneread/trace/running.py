@@ -316,7 +316,7 @@ class _Session:
             self._faults, self._program, context, written, counts, result, doubts, guesses
         )  # fmt: skip
         faults = self._faults.sorted()
-        note_guesses(faults, [one for one in self._arguments if one.name in sizes])
+        note_guesses(faults, [one for one in self._arguments if one.name in sizes], guesses)
         self._add_repairs(faults, result)
         return faults
 
