@@ -7,7 +7,7 @@ import math
 import pytest
 
 from oneread.trace import run
-from oneread.trace.inputs import PATTERNS, make
+from oneread.trace.inputs import PATTERNS, integers, make
 
 #: Patterns without random numbers; `lowest` rounds them away.
 SAME = {"all-inf", "ramp", "down", "constant", "zeros", "lowest"}
@@ -42,3 +42,16 @@ def test_inputs_that_are_swapped_give_another_result() -> None:
     outcome = run(text, rows=1, vocab=32, block=32, truth={})
     assert 0 not in outcome.outputs["y"]
     assert len(set(outcome.outputs["y"])) == 32
+
+
+@pytest.mark.parametrize(
+    ("pattern", "want"),
+    [
+        ("normal", [0, 1, 2, 0, 1, 2]),
+        ("down", [2, 1, 0, 2, 1, 0]),
+        ("constant", [1] * 6),
+        ("zeros", [0] * 6),
+    ],
+)
+def test_integers_are_numbers_of_columns(pattern: str, want: list[int]) -> None:
+    assert integers(pattern, 6, 3) == want

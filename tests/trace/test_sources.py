@@ -71,3 +71,8 @@ def test_header_beside_the_file_is_found_and_what_lies_beside_that(tmp_path: Pat
 def test_header_that_was_not_found_is_named_where_its_function_is_called() -> None:
     with pytest.raises(SourceError, match=r"unknown function 'help' \(help.h was not found"):
         Source(HELPED)
+
+
+def test_container_of_the_standard_library_is_refused_as_such() -> None:
+    with pytest.raises(SourceError, match="1:31: error: a name within a namespace or class is out"):
+        Source("__global__ void k(float* y) { std::vector<float> v; y[0] = 1; }")

@@ -5,6 +5,7 @@ Returns lines and prints nothing; knows runs, never how they came about.
 
 import dataclasses
 import math
+import re
 import shlex
 import shutil
 from collections import Counter
@@ -37,7 +38,7 @@ def report(
 ) -> Iterator[str]:
     """Yield all that is said of launches: one with its source, several side by side."""
     for one in launches:
-        yield styled(_head(one), "bold")
+        yield styled(_head(one, case.k), "bold")
         yield from _remarks(one)
     if len(launches) == 1:
         yield ""
@@ -52,13 +53,15 @@ def report(
     yield from _next_steps(launches, opened, case)
 
 
-def _head(one: "Launched") -> str:
+def _head(one: "Launched", k: int) -> str:
     run, case = one.run, one.case
     shape = f"{_extent(run.grid, 'block')} of {_extent(run.block, 'thread')}"
     macros = "".join(f", {name}={value}" for name, value in case.defines.items())
     pattern = "given numbers" if case.data else f"{case.input} input"
     name = one.name if one.name == run.kernel else f"{one.name}: {run.kernel}"
     problem = f"{plural(case.rows, 'row')} x {case.vocab}"
+    if any("k" in re.findall(r"\w+", argument.shape) for argument in run.arguments):
+        problem += f", k={case.k}" + f" (no more than that, not {k})" * (case.k != k)
     return f"{name}: {shape}, {problem}{macros}, {pattern}, {run.schedule.replace('-', ' ')}"
 
 
@@ -337,10 +340,7 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
         yield ""
         if probed.is_of_other_block(finding) and not other:
             other = True
-            usual = probed.plan.macro or probed.plan.threads
-            yield "with blocks of another size; if the kernel is never launched with one, say "
-            yield f"--block {usual}, or in the source that blockDim.x == {usual}"
-            yield ""
+            yield f"with blocks of another size, unless you say --block {probed.plan.macro}:"
         yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}", shown)
         yield f"    show:   {finding.command}"
     yield ""

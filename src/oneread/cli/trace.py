@@ -13,6 +13,7 @@ import typer
 
 from oneread.cli import _trace_basis, _trace_text
 from oneread.cli._console import FAILURE, REFUSED, fail, note, say, styled, write
+from oneread.cli._trace_numbers import check_sizes, read_numbers
 from oneread.spec.words import plural
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ _SEVERITIES = ("error", "warning", "note")
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="NAME...", help="Files with kernels, gallery keys.")
 ]
-Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Kernel = Annotated[
+    list[str] | None, typer.Option(metavar="K", help="Kernel of a file with several.")
+]
 Rows = Annotated[int, typer.Option(min=0, metavar="N", help="Rows of the problem.")]
 Vocab = Annotated[int, typer.Option("--vocab", "--n", min=0, metavar="N", help="Columns of a row.")]
 K = Annotated[int, typer.Option("--k", min=0, metavar="N", help="k of a top-k kernel.")]
@@ -150,6 +153,8 @@ def _check(asked: SimpleNamespace) -> None:
         raise fail("name a file or a key of the gallery; --list shows the keys")
     if asked.fail_on not in _SEVERITIES:
         raise fail(f"--fail-on {asked.fail_on}: there are {', '.join(_SEVERITIES)}")
+    if len(asked.kernel or ()) > 1:
+        raise fail(f"--kernel {asked.kernel[1]}: one is named already, {asked.kernel[0]}")
     written = asked.out is not None or asked.html is not None
     if (asked.probe or asked.fix) and (written or asked.as_json):
         raise fail("--out, --html and --json are for runs without --probe and --fix")
@@ -172,7 +177,7 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
     from oneread.trace.inputs import PATTERNS
     from oneread.trace.opening import is_file, refuse_unused
 
-    of_files = asked.kernel, asked.include or ()
+    of_files = next(iter(asked.kernel or ()), None), asked.include or ()
     beside = any(map(is_file, asked.names))  # of keys that stand beside files they are not meant
     opened = [
         open_kernel(name, *(() if beside and not is_file(name) else of_files))
@@ -180,8 +185,9 @@ def _answer(asked: SimpleNamespace) -> tuple[str | None, int]:
     ]
     case = _case(asked)
     refuse_unused(opened, case)
-    if asked.input not in PATTERNS and Path(asked.input).is_file():
-        numbers = _numbers(Path(asked.input))
+    if asked.input not in PATTERNS and (Path(asked.input).is_file() or "." in asked.input):
+        numbers = read_numbers(Path(asked.input))
+        check_sizes(case, asked.input, numbers)
         case = dataclasses.replace(case, input="normal", file=asked.input)
         case = _only(opened, "--input FILE").with_rows(case, numbers)
     if asked.probe or asked.fix:
@@ -276,23 +282,6 @@ def _limits(given: list[str] | None) -> "Limits":
             raise fail(f"--limit {name}={value}: write a {'whole ' * whole}number")
         numbers[name] = int(value) if whole else float(value)
     return Limits(**numbers)
-
-
-def _numbers(path: Path) -> list[list[float]]:
-    """Read rows of numbers: a .npy file, or text with one row a line."""
-    import warnings
-
-    import numpy as np
-
-    try:
-        with warnings.catch_warnings(action="error"):  # loadtxt warns of a file without numbers
-            table = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path)
-            found: list[list[float]] = np.atleast_2d(np.asarray(table, dtype=np.float32)).tolist()
-    except (ValueError, TypeError, EOFError, UserWarning) as error:
-        raise fail(f"--input {path}: {error}") from None
-    if not isinstance(table, np.ndarray) or table.ndim > 2:
-        raise fail(f"--input {path}: {table.ndim} axes; rows of numbers have 2")
-    return found
 
 
 def _only(opened: "list[Opened]", option: str) -> "Opened":

@@ -73,8 +73,8 @@ def _fault(first: Run, other: Run, name: str, index: int) -> Fault:
     races = [fault for run in (first, other) for fault in run.faults if "race" in fault.id]
     line = races[0].line if races else 1
     parameters: dict[str, Any] = {
-        "first": first.outputs[name][index],
-        "second": other.outputs[name][index],
+        "first": f"{first.outputs[name][index]:.9g}",  # 9 digits tell any two float32 apart
+        "second": f"{other.outputs[name][index]:.9g}",
         "first_schedule": first.schedule,
         "second_schedule": other.schedule,
     }

@@ -83,15 +83,21 @@ def after_run(
 
 
 #: Faults that may say no more than that the size of a buffer is another one.
-_OF_SIZE = frozenset(["out-of-bounds", "unwritten", "stray-row"])
+_OF_SIZE = frozenset(["out-of-bounds", "unwritten"])
 
 
-def note_guesses(faults: Iterable[Fault], guessed: Iterable[Argument]) -> None:
-    """Tell the faults that may come of a guess what was guessed: the argument to be passed."""
+def note_guesses(
+    faults: Iterable[Fault], guessed: Iterable[Argument], unborne: Collection[str]
+) -> None:
+    """Tell the faults that may come of a guess what was guessed: the argument to be passed.
+
+    Whose row it is does not depend on a guess that the indices bear out; `unborne` are others.
+    """
     by_name = {one.name: one for one in guessed}
     for fault in faults:
         one = by_name.get(fault.buffer or "")
-        if one is not None and fault.id in _OF_SIZE:
+        stray = fault.id == "stray-row" and fault.buffer in unborne
+        if one is not None and (stray or fault.id in _OF_SIZE):
             contents = one.pattern or "out"
             contents = f"inout:{contents}" if one.role == "inout" else contents
             fault.parameters["guess"] = f"{one.name}={one.shape}:{contents}"

@@ -115,6 +115,17 @@ PATTERNS: dict[str, Callable[[Shape], list[float]]] = {
 }
 
 
+def integers(pattern: str, count: int, columns: int) -> list[int]:
+    """Return integers: the number of their column, so that they may be indices.
+
+    Downwards for ``down``; 1 for ``constant`` and 0 for ``zeros``.
+    """
+    if pattern in ("constant", "zeros"):
+        return [int(pattern == "constant")] * count
+    last = columns - 1
+    return [last - i % columns if pattern == "down" else i % columns for i in range(count)]
+
+
 def make(
     pattern: str, rows: int, columns: int, tile: int = DEFAULT_TILE, number: int = 0
 ) -> list[float]:

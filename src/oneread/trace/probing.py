@@ -76,8 +76,8 @@ class Probe:
         )
 
     def is_of_other_block(self, finding: Finding) -> bool:
-        """Say whether a fault takes a block of a size that the source does not speak of."""
-        return finding.case.block != self.plan.base.block
+        """Say whether a fault takes a block of another size than the macro that the source has."""
+        return self.plan.macro is not None and finding.case.block != self.plan.base.block
 
 
 def probe(subject: Subject, case: Case | None = None, launches: slice | None = None) -> Probe:

@@ -158,20 +158,7 @@ class _Session:
             (context.exps[0], context.exps[1]),
         )
         result, doubts = self._judge(counts)
-        sizes = guessed_sizes(self._program, self._case.arguments)
-        after_run(
-            self._faults,
-            self._program,
-            context,
-            self._written(),
-            counts,
-            result,
-            doubts,
-            [name for name, by_index in sizes.items() if not by_index],
-        )
-        faults = self._faults.sorted()
-        note_guesses(faults, [one for one in self._arguments if one.name in sizes])
-        self._add_repairs(faults, result)
+        faults = self._found(context, counts, result, doubts)
         return Run(
             self._program.kernel.name,
             self._grid,
@@ -255,8 +242,7 @@ class _Session:
         rows = 1 if _plain(argument.shape) == "vocab" else rows
         columns = count // rows
         if not floating:
-            columns = 1 if pattern == "zeros" else max(1, self._case.vocab)
-            return [place % columns for place in range(count)]
+            return inputs.integers(pattern, count, max(1, self._case.vocab))
         tile, number = self._case.tile(self._names), len(self._inputs)
         return inputs.make(pattern, rows, columns, tile, number)
 
@@ -314,6 +300,25 @@ class _Session:
             doubted = one.wrong and case.truth is None and is_guessed(name, one.op)
             (doubts if doubted else result).append(one)
         return result, doubts
+
+    def _found(
+        self,
+        context: Context,
+        counts: Counts,
+        result: list[Judgement],
+        doubts: list[Judgement],
+    ) -> list[Fault]:
+        """Return the faults of the run, with what was guessed and with repairs."""
+        sizes = guessed_sizes(self._program, self._case.arguments)
+        guesses = [name for name, by_index in sizes.items() if not by_index]
+        written = self._written()
+        after_run(
+            self._faults, self._program, context, written, counts, result, doubts, guesses
+        )  # fmt: skip
+        faults = self._faults.sorted()
+        note_guesses(faults, [one for one in self._arguments if one.name in sizes], guesses)
+        self._add_repairs(faults, result)
+        return faults
 
     def _add_repairs(self, faults: Sequence[Fault], result: Sequence[Judgement]) -> None:
         bound, program = _bound(self._arguments), self._program

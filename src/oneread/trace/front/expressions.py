@@ -258,6 +258,9 @@ class ExpressionParser(SpecifierParser):
         start = self.token
         self.take("::")
         if self.sees("std") and self.ahead().text == "::":
+            known = self.ahead(2).text == "numeric_limits"
+            if self.ahead(3).text == "<" and self.begins_type(4) and not known:
+                raise self.scope_refused()  # a container, most often
             self.at += 2
         if self.sees("numeric_limits"):
             return self.limit(start)
