@@ -126,6 +126,22 @@ def test_run_on_a_gpu_shows_tables_and_keeps_records(
     )
 
 
+@pytest.mark.parametrize(("words", "asked"), [((), False), (("--peers", "compile"), True)])
+def test_quick_run_on_a_gpu_says_that_it_leaves_out_what_is_slow(
+    words: tuple[str, ...], asked: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from oneread.bench.gpu import runner as gpu_runner
+
+    requests = []
+    monkeypatch.setattr(gpu_runner, "check_available", lambda: "sm_90")
+    monkeypatch.setattr(gpu_runner, "facts", lambda: {"gpu": "Some GPU"})
+    monkeypatch.setattr(gpu_runner, "run", lambda request: requests.append(request) or iter([]))
+    result = run("gpu", "--quick", *words, "--out", str(tmp_path / "gpu.jsonl"))
+    assert result.exit_code == 0, result.output
+    assert ("compile" in requests[0].peers) is asked
+    assert ("without compile" in result.output) is not asked
+
+
 def test_machine_without_a_gpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     from oneread.bench.gpu import runner as gpu_runner
     from oneread.spec import BackendUnavailableError

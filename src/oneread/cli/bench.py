@@ -99,12 +99,17 @@ def gpu(
     from oneread.bench.gpu import runner
     from oneread.bench.gpu.cases import CASES
     from oneread.bench.gpu.peers import PEERS as KNOWN
+    from oneread.bench.gpu.peers import SLOW
     from oneread.bench.runner import checkout
 
     cases = _chosen(case, quick, CASES, only_list)
     if only_list:
         return
-    request = runner.Request(tuple(cases), _peers(peers, KNOWN), quick, seconds)
+    chosen = _peers(peers, KNOWN)
+    if quick and peers is None:
+        chosen = tuple(name for name in chosen if name != SLOW)
+        note(f"without {SLOW}, which compiles for longer than all the rest takes: --peers names it")
+    request = runner.Request(tuple(cases), chosen, quick, seconds)
     runner.check_available()
     facts = runner.facts()
     _announce(request, facts["gpu"])

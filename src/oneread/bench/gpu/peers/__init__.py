@@ -29,6 +29,10 @@ class Peer(Protocol):
 #: In the order in which they are shown.
 PEERS: Final = ("torch", "compile", "triton", "liger", "quack", "flashinfer", "cupy")
 
+#: Left out of quick runs that do not ask for it: it takes longer to import and compile than all the
+#: rest to be timed.
+SLOW: Final = "compile"
+
 
 def load(name: str) -> Peer:
     """Return a peer by its name, one of `PEERS`."""
