@@ -39,7 +39,12 @@ class MadeUp:
 
 class Missing(MadeUp):
     def version(self) -> str:
-        raise ImportError("no module named madeup")
+        raise ModuleNotFoundError("no module named madeup")
+
+
+class Half(MadeUp):
+    def version(self) -> str:
+        raise RuntimeError("no CTK flavor installed\nmore")
 
 
 class Without(MadeUp):
@@ -108,6 +113,7 @@ def test_peer_of_another_shape_is_wrong() -> None:
     ("peer", "reason"),
     [
         (Missing(refuses), "not installed"),
+        (Half(refuses), "no CTK flavor installed"),
         (Without(refuses), "has no softmax"),
         (Broken(refuses), "its library"),
         (MadeUp(refuses), "cannot"),

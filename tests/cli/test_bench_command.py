@@ -90,10 +90,61 @@ def test_cases_and_goals_are_listed() -> None:
     assert "0.95x onnxruntime out=" in result.stdout
 
 
+def test_cases_of_a_gpu_are_listed_with_goals_and_aims() -> None:
+    result = run("gpu", "--list", "--case", "odd rows")
+    first, second = result.stdout.splitlines()
+    assert first.startswith("odd rows/4000x50257 ")
+    assert first.endswith("88% of the copy rate (aim: 93% of the copy rate)")
+    assert "bfloat16" in second
+
+
+def test_run_on_a_gpu_shows_tables_and_keeps_records(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from oneread.bench.gpu import race
+    from oneread.bench.gpu import runner as gpu_runner
+    from oneread.bench.gpu.cases import CASES as GPU_CASES
+
+    name = "read/4096x128256/bfloat16"
+    record = race.absent(GPU_CASES[name], "no time was left", "sm_90")
+    facts = {
+        "gpu": "Some GPU", "target": "sm_90", "multiprocessors": 7, "driver": "1", "nvrtc": "13.0",
+    }  # fmt: skip
+    monkeypatch.setattr(gpu_runner, "check_available", lambda: "sm_90")
+    monkeypatch.setattr(gpu_runner, "facts", lambda: facts)
+    monkeypatch.setattr(gpu_runner, "run", lambda request: iter([[record]]))
+    path = tmp_path / "gpu.jsonl"
+    words = ("--case", name, "--peers", "torch", "--seconds", "60", "--out", str(path))
+    result = run("gpu", *words)
+    assert result.exit_code == 0, result.output
+    assert "no time was left" in result.stdout
+    found = load(path)
+    assert [one.case for one in found.records] == [name]
+    assert found.header["machine"]["gpu"] == "Some GPU"
+    assert found.header["command"] == (
+        f"oneread bench gpu --case {name!r} --peers torch --seconds 60"
+    )
+
+
+def test_machine_without_a_gpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from oneread.bench.gpu import runner as gpu_runner
+    from oneread.spec import BackendUnavailableError
+
+    def refuse() -> str:
+        raise BackendUnavailableError("NVIDIA's driver cannot be loaded")
+
+    monkeypatch.setattr(gpu_runner, "check_available", refuse)
+    result = run("gpu", "--quick")
+    assert result.exit_code == 2
+    assert "NVIDIA's driver cannot be loaded" in result.output
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("cpu", "--case", "no such case"),
+        ("gpu", "--case", "no such case"),
+        ("gpu", "--quick", "--peers", "numpy"),
         ("cpu", "--quick", "--peers", "fortran"),
         ("cpu", "--threads", "0"),
         ("compare", "pyproject.toml", "pyproject.toml"),

@@ -14,6 +14,7 @@ from oneread.bench import textbook
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/benchmarks.md")
+GPU_PAGES = ("docs/gpu.md", "docs/accuracy.md")
 TEXTBOOKS = "docs/does-online-softmax-pay-on-a-cpu.md"
 
 
@@ -49,7 +50,7 @@ def test_changed_number_is_found_and_mended(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = []
-    for page in (*PAGES, TEXTBOOKS):
+    for page in (*PAGES, TEXTBOOKS, *GPU_PAGES):
         copies.append(tmp_path / Path(page).name)
         shutil.copy(ROOT / page, copies[-1])
     right = copies[1].read_text("utf-8")

@@ -174,11 +174,71 @@ def test_no_winners_of_no_columns() -> None:
         assert torch.equal(got.lse.cpu(), want.lse)
 
 
-def test_more_winners_than_the_kernel_finds_are_refused_by_number() -> None:
-    with pytest.raises(oneread.BackendUnavailableError, match="k is 65"):
-        oneread.top_k(torch.randn(4, 100, device="cuda"), 65)
+def test_more_winners_than_columns_are_refused_by_number() -> None:
     with pytest.raises(oneread.ShapeError, match="k is 9"):
         oneread.top_k(torch.randn(4, 8, device="cuda"), 9)
+
+
+#: On either side of what each kernel finds, and beyond all of them.
+LARGE = (65, 255, 256, 1000, 2047, 2048, 2049, 5000)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("vocab", [66, 1000, 4097, 50_257, 128_256])
+@pytest.mark.parametrize("rows", [2, 70])
+def test_many_winners_of_adversarial_rows_are_those_of_the_cpu(
+    rows: int, vocab: int, dtype: str
+) -> None:
+    for name, numbers in adversaries(rows, vocab).items():
+        with np.errstate(over="ignore"):
+            x = numbers.astype(numpy_dtype(dtype))
+        here = on_gpu(x)
+        for k in sorted({min(k, vocab) for k in LARGE}):
+            got, want = oneread.top_k(here, k), oneread.top_k(here.cpu(), k)
+            assert torch.equal(got.indices.cpu(), want.indices), (name, k)
+            assert same_bits(got.values.cpu(), want.values), (name, k)
+            both = oneread.softmax_topk(here, k)
+            assert torch.equal(both.indices.cpu(), want.indices), (name, k)
+
+
+@pytest.mark.parametrize("k", LARGE)
+@pytest.mark.parametrize("kind", ["prob", "logprob"])
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_many_probabilities_are_close_to_the_truth(k: int, kind: str, renormalize: bool) -> None:
+    options = {"k": k, "kind": kind, "renormalize": renormalize, "return_lse": True}
+    for rows, vocab in ((3, 40_001), (70, 9000)):
+        temperature = np.linspace(0.5, 3, rows)
+        for family in ("normal", "spiky", "masked_first_tile"):
+            x = FAMILIES[family](rows, vocab, "float32", 0)
+            got = implementation("softmax_topk")(x, temperature=temperature, **options)
+            assert_close_to_truth(got, x, "softmax_topk", temperature=temperature, **options)
+
+
+def test_kernel_that_finds_many_winners_is_named() -> None:
+    x = torch.randn(70, 5000, device="cuda")
+    names = {}
+    for k in LARGE:
+        oneread.softmax_topk(x, min(k, 5000))
+        record = oneread.last_kernel()
+        assert record is not None
+        names[k] = record.name
+    assert set(names.values()) == {"big_topk", "sort_topk"}
+    assert [k for k in LARGE if names[k] == "sort_topk"] == [2049, 5000]
+
+
+@pytest.mark.parametrize("k", [500, 3000])
+def test_many_winners_in_a_graph_replayed_on_new_numbers(k: int) -> None:
+    x = torch.randn(8, 50_000, device="cuda")
+    oneread.warm("softmax_topk", (8, 50_000), "float32", device="cuda", k=k)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = oneread.softmax_topk(x, k)
+    for seed in range(3):
+        held = FAMILIES["normal"](8, 50_000, "float32", seed)
+        x.copy_(on_gpu(held))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert_close_to_truth(on_cpu(oneread.SoftmaxTopK(*got[:2])), held, "softmax_topk", k=k)
 
 
 def test_a_graph_replays_on_new_numbers() -> None:

@@ -10,7 +10,7 @@ from oneread.runtime import nvrtc, tuning
 
 
 @pytest.mark.parametrize("target", nvrtc.TARGETS)
-@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "topk"])
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "read", "topk"])
 @pytest.mark.parametrize("dtype", tuning.ELEMENTS)
 def test_some_kernel_holds_any_row(op: str, dtype: str, target: str) -> None:
     size = tuning.ELEMENTS[dtype][1]
@@ -20,7 +20,8 @@ def test_some_kernel_holds_any_row(op: str, dtype: str, target: str) -> None:
                 what = tuning.Rows(dtype, rows, vocab, vector_bytes, aligned=False)
                 choice = tuning.choose(op, what, target)
                 if choice.kernel in ("softmax_row", "softmax_shared", "topk_row"):
-                    assert capacity(choice) >= what.vectors
+                    line = dict(choice.defines).get("LINE_BYTES", vector_bytes)
+                    assert capacity(choice) >= what.vectors(line)
                 assert choice.grid(rows) * choice.rows_a_block >= rows * choice.cluster
 
 
@@ -30,10 +31,33 @@ def capacity(choice: tuning.Choice) -> int:
     return defines["ROW_THREADS"] * defines["VECTORS"] * defines["CLUSTER"]
 
 
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("dtype", tuning.ELEMENTS)
+def test_some_kernel_holds_any_rows_side_by_side(op: str, dtype: str) -> None:
+    size = tuning.ELEMENTS[dtype][1]
+    for vector_bytes in (16, size):
+        for inner in (1, 5, 64, 10_000):
+            for vocab in (1, 100, 1024, 1 << 33):
+                what = tuning.Neighbours(dtype, inner, vocab, vector_bytes)
+                choice = tuning.choose_across(op, what, "sm_90")
+                defines = dict(choice.defines)
+                assert defines["VECTOR_BYTES"] <= vector_bytes
+                assert choice.rows_a_block * size == defines["SIDE"] * defines["VECTOR_BYTES"]
+                if choice.kernel == "softmax_strip":
+                    shares = defines["BLOCK_THREADS"] // defines["SIDE"]
+                    assert shares * defines["VECTORS"] >= vocab
+
+
+def test_strips_are_chosen_where_neighbours_can_be_read_together() -> None:
+    what = tuning.Neighbours("float32", 64, 1024, 16)
+    assert tuning.choose_across("softmax", what, "sm_90").kernel == "softmax_strip"
+    assert tuning.choose_across("logsumexp", what, "sm_90").kernel == "softmax_across"
+
+
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_120"])
 def test_nothing_is_asked_of_a_target_that_it_has_not(target: str) -> None:
     number = int(target.removeprefix("sm_"))
-    for op in ("softmax", "logsumexp", "topk"):
+    for op in ("softmax", "logsumexp", "read", "topk"):
         for choice in itertools.chain(*tuning.choices(op, target).values()):
             defines = dict(choice.defines)
             assert number >= 90 or choice.cluster == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from oneread.source.catalogue import read_catalogue
@@ -31,9 +33,9 @@ def test_every_known_fault_of_the_two_kernel_page_is_mended(online: Fix) -> None
         "float* y_row = y + (size_t)row * vocab;",
         "tile[lane] = (t + lane < vocab ? x_row[t + lane] : -INFINITY);",
         "__syncthreads();",
-        "scratch[lane] = (m_new == -INFINITY ? 0.0f : expf(tile[lane] - m_new));",
+        "scratch[lane] = (tile[lane] == -INFINITY ? 0.0f : expf(tile[lane] - m_new));",
         'static_assert((TILE & (TILE - 1)) == 0, "halving needs a power of two");',
-        "d_row = d_row * (m_new == -INFINITY ? 0.0f : expf(m_old - m_new)) + scratch[0];",
+        "d_row = d_row * (m_old == -INFINITY ? 0.0f : expf(m_old - m_new)) + scratch[0];",
     ]
     assert online.remaining == []
     assert len(online.mended) == 7
@@ -53,7 +55,7 @@ def test_mended_kernel_is_clean(online: Fix, tile: str, vocab: int, pattern: str
 #: What is put in, for each fault of the zoo that has a known repair.
 REPAIRS = {
     "zoo_reused_scratch": "__syncthreads();",
-    "zoo_masked_first_tile": "(m_new == -INFINITY ? 0.0f : expf(v - m_new))",
+    "zoo_masked_first_tile": "(v == -INFINITY ? 0.0f : expf(v - m_new))",
     "zoo_stray_tail": "t + lane < vocab ? x_row[t + lane] : -INFINITY",
     "zoo_row_offset": "(size_t)row * vocab",
     "zoo_missing_syncwarp": "__syncwarp();",
@@ -161,6 +163,30 @@ def test_element_beyond_a_row_is_the_identity_of_what_it_is_folded_into(
     made = fix(Subject(text), [ROW_SUMS])
     guard = f"(t + threadIdx.x < n ? row[t + threadIdx.x] : {value})"
     assert folded.format(guard) in "".join(added(made))
+    assert made.remaining == []
+
+
+LANES = """__global__ void softmax(const float* x, float* y, int vocab) {
+    float m = -INFINITY, d = 0.0f;
+    for (int i = threadIdx.x; i < vocab; i += 32) {
+        float m_new = fmaxf(m, x[i]);
+        d = d * expf(m - m_new) + expf(x[i] - m_new);
+        m = m_new;
+    }
+    float all = m;
+    for (int o = 16; o > 0; o /= 2) all = fmaxf(all, __shfl_xor_sync(~0u, all, o));
+    d *= m == -INFINITY ? 0.0f : expf(m - all);
+    for (int o = 16; o > 0; o /= 2) d += __shfl_xor_sync(~0u, d, o);
+    for (int i = threadIdx.x; i < vocab; i += 32) y[i] = expf(x[i] - all) / d;
+}
+"""
+
+
+def test_guards_of_one_line_are_both_made_and_keep_nan() -> None:
+    base = Case(rows=1, vocab=31, block=32)
+    cases = [replace(base, input=pattern) for pattern in ("normal", "inf-first-tile", "nan")]
+    made = fix(Subject(LANES), cases)
+    assert added(made)[0].count("== -INFINITY") == 2
     assert made.remaining == []
 
 

@@ -115,3 +115,82 @@ def test_pattern_of_a_row_of_weights_is_that_of_one_row() -> None:
     text = text.replace(" * w[i]", " * a[i]").replace("const float* w", "const float* a")
     outcome = run(text, rows=4, vocab=64, input="ramp", arguments={"k": 1}, truth={})
     assert outcome.inputs["a"] == [i / 8 for i in range(64)]
+
+
+HEADS = "const float* a, float* c, int n"
+FLAT = f"""__global__ void k({HEADS}) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i];
+}}"""
+TOP = """__global__ void k(const float* x, float* values, int rows, int vocab) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    for (int j = 0; j < 7; j++) values[row * 7 + j] = x[row * vocab + j];
+}"""
+BINS = """__global__ void k(const float* x, int* bins, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t < n) atomicAdd(&bins[0], 1);
+    for (int i = threadIdx.x; i < 64; i += blockDim.x) atomicAdd(&bins[i], 1);
+}"""
+TRANSPOSE = """__global__ void k(const float* in, float* out, int rows, int cols) {
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    if (x < cols && y < rows) out[x * rows + y] = in[y * cols + x];
+}
+void go() { k<<<dim3((cols + 15) / 16, (rows + 15) / 16), dim3(16, 16)>>>(a, b, rows, cols); }"""
+PRODUCT = """__global__ void k(const float* A, const float* B, float* C, int M, int N, int K) {
+    int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+    float s = 0;
+    for (int t = 0; t < K; t++) s += A[r * K + t] * B[t * N + c];
+    C[r * N + c] = s;
+}
+void go() { k<<<dim3(N / 16, M / 16), dim3(16, 16)>>>(A, B, C, M, N, K); }"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        (FLAT, {"a": "vocab", "c": "vocab"}),
+        (TOP, {"x": "rows*vocab", "values": "rows*7"}),
+        (TRANSPOSE, {"in": "rows*vocab", "out": "vocab*rows"}),
+        (PRODUCT, {"A": "rows*k", "B": "k*vocab", "C": "rows*vocab"}),
+    ],
+)
+def test_correct_kernel_of_another_form_has_no_fault(text: str, sizes: dict[str, str]) -> None:
+    outcome = run(text, rows=32, vocab=64, k=48, truth={})
+    assert {one.name: one.shape for one in outcome.arguments if one.role != "scalar"} == sizes
+    assert [str(one) for one in outcome.faults if one.severity != "note"] == []
+
+
+def test_loop_up_to_a_constant_says_the_size_and_another_index_does_not() -> None:
+    text = BINS.replace("if (t < n) atomicAdd(&bins[0], 1);", "if (t < n && x[t] > 0) t++;")
+    assert row_shapes(Source(text).loaded.program, {"n": "vocab"}) == {"x": "vocab", "bins": "64"}
+    assert "bins" not in row_shapes(Source(BINS).loaded.program, {"n": "vocab"})
+
+
+PARTS = """__global__ void k(const float* x, float* part, int n) {
+    if (threadIdx.x == 0) part[blockIdx.x] = x[blockIdx.x];
+}"""
+
+
+def test_end_of_a_buffer_whose_size_is_a_guess_may_be_left_out() -> None:
+    (fault,) = run(PARTS, grid=3).having("unwritten")
+    assert fault.severity == "note"
+    assert "that part has rows*vocab elements is a guess" in str(fault)
+    (said,) = run(PARTS, grid=3, arguments={"part": "rows:out"}).having("unwritten")
+    assert said.severity == "warning"
+    assert "guess" not in str(said)
+
+
+def test_hole_in_a_buffer_whose_size_is_a_guess_is_a_warning() -> None:
+    (fault,) = run(PARTS.replace("[blockIdx.x] =", "[blockIdx.x * 2] ="), grid=3).having(
+        "unwritten"
+    )
+    assert fault.severity == "warning"
+
+
+def test_fault_in_a_buffer_whose_size_is_a_guess_says_so() -> None:
+    text = PARTS.replace("part[blockIdx.x]", "part[blockIdx.x + rows * n]")
+    text = text.replace("int n", "int rows, int n")
+    (fault,) = run(text, grid=2).having("out-of-bounds")
+    assert fault.severity == "error"
+    assert fault.parameters["guess"] == "part=rows*vocab:out"

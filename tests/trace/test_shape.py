@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oneread.trace import Case, Source, UsageError
+from oneread.source.errors import SourceError
+from oneread.trace import Case, Source, UsageError, run
 from oneread.trace.basis import basis
 from oneread.trace.case import extent
 from oneread.trace.planning import plan
@@ -143,3 +144,59 @@ def test_nothing_is_told_of_a_kernel_of_the_gallery() -> None:
     subject = Subject.of_gallery("online_softmax")
     case = subject.complete(Case())
     assert basis(subject.source(case).loaded, case).items == ()
+
+
+def test_two_blocks_in_one_declaration_are_read() -> None:
+    text = """__global__ void k(const float* x, float* y, int rows, int n) {
+        int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 8 + threadIdx.y;
+        if (i < n && j < rows) y[j * n + i] = x[j * n + i];
+    }
+    void go() {
+        dim3 grid((n + 15) / 16, (rows + 7) / 8), block(16, 8);
+        k<<<grid, block>>>(x, y, rows, n);
+    }"""
+    outcome = run(text, rows=9, vocab=33, truth={})
+    assert (outcome.grid, outcome.block) == ((3, 2, 1), (16, 8, 1))
+
+
+SCALED = """__global__ void k(const float* x, float* y, int n, float eps, float a, int passes) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        y[blockIdx.x * n + i] = x[blockIdx.x * n + i] * a + eps * passes;
+}
+void go() { k<<<4, 64>>>(x, y, n, 1e-5f, -2.0f, 3); }
+"""
+
+
+def test_numbers_that_a_launch_passes_are_read() -> None:
+    outcome = run(SCALED, truth={})
+    scalars = {one.name: one.size for one in outcome.arguments if one.role == "scalar"}
+    assert scalars == {"n": 256, "eps": 1e-5, "a": -2.0, "passes": 3}
+    said = run(SCALED, truth={}, arguments={"eps": 0.5}).arguments
+    assert {one.name: one.size for one in said}["eps"] == 0.5
+
+
+def test_what_only_a_run_of_the_host_would_know_is_asked_for() -> None:
+    with pytest.raises(UsageError, match="eps may be any number"):
+        run(SCALED.replace("1e-5f", "eps()"))
+
+
+TEMPLATE = """namespace ops {
+template <typename T, int WIDTH>
+__global__ void twice(const T* x, T* y, int n) {
+    for (int i = threadIdx.x; i < n; i += WIDTH) y[blockIdx.x * n + i] = 2 * x[blockIdx.x * n + i];
+}
+}
+void go() { constexpr int WIDTH = 64; ops::twice<float, WIDTH><<<rows, WIDTH>>>(x, y, n); }
+"""
+
+
+@pytest.mark.parametrize("kernel", [None, "twice", "ops::twice", "ops::twice<float, 64>"])
+def test_template_arguments_are_those_of_the_launch(kernel: str | None) -> None:
+    outcome = run(TEMPLATE, kernel, truth={})
+    assert outcome.block == (64, 1, 1)
+    assert [str(one) for one in outcome.faults if one.severity != "note"] == []
+
+
+def test_template_argument_that_the_text_does_not_say_is_asked_for() -> None:
+    with pytest.raises(SourceError, match="is a template; name it with arguments"):
+        run(TEMPLATE.replace("constexpr int WIDTH = 64", "int WIDTH = width()"))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from oneread.trace import Source, Subject, UsageError, run
+from oneread.source.errors import SourceError
+from oneread.trace import Case, Source, Subject, UsageError, run
 
 KERNEL = "__global__ void k(float* y) { y[0] = 1; }"
 ONE: dict[str, Any] = {"block": 1, "arguments": {"y": "1:inout:zeros"}}
@@ -49,3 +50,24 @@ def test_lines_of_a_file_may_end_as_on_windows(tmp_path: Path) -> None:
 def test_file_without_an_end_is_refused() -> None:
     with pytest.raises(UsageError, match="/dev/zero has more than 1,048,576 bytes"):
         Source(Path("/dev/zero"))
+
+
+HELPED = """#include "help.h"
+__global__ void k(const float* x, float* y) { y[threadIdx.x] = help(x[threadIdx.x]); }
+"""
+
+
+def test_header_beside_the_file_is_found_and_what_lies_beside_that(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(HELPED.replace("help.h", "inner/help.h"), "utf-8")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "help.h").write_text('#include "two.h"\n', "utf-8")
+    two = "__device__ float help(float a) { return a * 2; }\n"
+    (tmp_path / "inner" / "two.h").write_text(two, "utf-8")
+    subject = Subject(tmp_path / "k.cu")
+    for one in (subject, subject.with_text(f"{subject.text}\n")):
+        assert one.source(Case()).loaded.program.kernel.name == "k"
+
+
+def test_header_that_was_not_found_is_named_where_its_function_is_called() -> None:
+    with pytest.raises(SourceError, match=r"unknown function 'help' \(help.h was not found"):
+        Source(HELPED)

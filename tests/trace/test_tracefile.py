@@ -45,6 +45,30 @@ def test_file_of_a_gallery_kernel_is_of_the_schema(key: str, schema_errors: Erro
     assert schema_errors(written([launch_kernel(key, SMALL)])) == []
 
 
+HOST = """
+void host(const float* x, float* y, int rows) { k<<<rows, 64>>>(x, y, 32); }
+"""
+
+
+def test_launch_says_what_was_read_in_the_source_and_what_was_guessed(
+    schema_errors: Errors,
+) -> None:
+    kernel = "__global__ void k(const float* x, float* y, int n) { y[threadIdx.x % n] = x[0]; }"
+    source, case = Source(kernel + HOST), Case(rows=2, vocab=32)
+    trace = written([Launched("k", source, case, source.launch(case))])
+    assert schema_errors(trace) == []
+    basis = trace["runs"][0]["launch"]["basis"]
+    assert (basis["line"], basis["launches"]) == (2, 1)
+    found = {one["name"]: (one["value"], one["origin"]) for one in basis["items"]}
+    assert found["block"] == ("64", "read")
+    assert found["x"] == ("rows*vocab", "guessed")
+
+
+def test_launch_of_a_gallery_kernel_is_said_by_the_catalogue() -> None:
+    trace = written([launch_kernel("online_softmax", SMALL)])
+    assert trace["runs"][0]["launch"]["basis"] == {"line": None, "launches": 0, "items": []}
+
+
 @pytest.mark.parametrize("key", CATALOGUE.sequences)
 def test_file_of_a_sequence_has_a_run_a_launch(key: str, schema_errors: Errors) -> None:
     trace = written(launch_sequence(key, SMALL))

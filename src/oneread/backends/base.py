@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from oneread.spec import DtypeError
+from oneread.spec import DtypeError, ShapeError
 
 #: How the memory of each named type is held in NumPy.
 STORAGE: Final[dict[str, np.dtype[Any]]] = {
@@ -96,3 +96,16 @@ def dtype_name(dtype: Any) -> str:
         raise DtypeError(
             f"{dtype!r} is not an element type; give a name such as 'float32'"
         ) from None
+
+
+def misfit(role: str, shape: tuple[int, ...], wanted: tuple[int, ...], of: str) -> ShapeError:
+    """Return the error for an array that does not broadcast to the shape of `of`."""
+    return ShapeError(
+        f"{role} has shape {shape}, which does not broadcast to {wanted}, that of {of}"
+    )
+
+
+def check_places(shape: tuple[int, ...], strides: tuple[int, ...], role: str = "out") -> None:
+    """Raise when several elements of an output lie in one place."""
+    if any(step == 0 and n > 1 for n, step in zip(shape, strides, strict=True)):
+        raise ShapeError(f"{role} has several elements in one place (strides {tuple(strides)})")

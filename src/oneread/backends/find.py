@@ -18,22 +18,23 @@ from oneread.backends.base import Backend, Memory
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_torch: Any = None
+#: The backend of PyTorch once it was found, for calls that count nanoseconds.
+torch_found: Any = None
 
 
 def torch_backend() -> Any:
     """Return the backend of PyTorch, or None as long as nobody has imported torch."""
-    return _torch or _seen_torch()
+    return torch_found or _seen_torch()
 
 
 def _seen_torch() -> Any:
-    global _torch
+    global torch_found
     library = sys.modules.get("torch")
     if library is None or not hasattr(library, "compile"):  # absent, or half imported elsewhere
         return None
     from oneread.backends import torch_
 
-    _torch = torch_
+    torch_found = torch_
     return torch_
 
 
@@ -60,10 +61,29 @@ def view(x: Any, role: str) -> Memory:
     return find(x).view(x, role)
 
 
-def on_gpu(x: Any) -> bool:
-    """Whether `x` is a tensor on an NVIDIA GPU that its library lets be read as memory."""
+def gpu_backend(x: Any) -> Any:
+    """Return what handles an array on an NVIDIA GPU; None for all others.
+
+    None as well for a tensor whose library must see the call: see `torch_.dispatched`.
+    """
     torch_ = torch_backend()
-    return torch_ is not None and torch_.owns(x) and x.is_cuda and not torch_.dispatched(x)
+    if torch_ is not None and torch_.owns(x):
+        if not x.is_cuda or torch_.dispatched(x):
+            return None
+        from oneread.backends import torch_cuda
+
+        return torch_cuda
+    cupy = sys.modules.get("cupy")
+    if cupy is None or not isinstance(x, getattr(cupy, "ndarray", ())):
+        return None
+    from oneread.backends import cupy_
+
+    return cupy_
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether `x` is an array on an NVIDIA GPU that its library lets be read as memory."""
+    return gpu_backend(x) is not None
 
 
 def in_graph(x: Any) -> bool:

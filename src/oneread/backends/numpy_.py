@@ -62,14 +62,14 @@ def wrap(array: NDArray[Any], dtype: str, like: Any) -> NDArray[Any]:
     """Return `array` itself, seen as bfloat16 where its memory holds that."""
     if dtype != "bfloat16":
         return array
-    return array.view(_bfloat16(like))
+    return array.view(bfloat16(like))
 
 
 def written(out: Any) -> None:
     """NumPy keeps no count of writes."""
 
 
-def _bfloat16(like: Any) -> np.dtype[Any]:
+def bfloat16(like: Any) -> np.dtype[Any]:
     """Return the bfloat16 type of `like`, or that of the `ml_dtypes` which the caller imported."""
     dtype = getattr(like, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.name == "bfloat16":

@@ -42,11 +42,14 @@ _PLAIN_KEYS: Final = (
     _keys(torch.inference_mode(True)(torch.empty)(0)),
 )
 is_compiling = torch.compiler.is_compiling
+in_dynamo = torch.compiler.is_dynamo_compiling
 _frame_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transform = torch._C._functorch.peek_interpreter_stack
-_increment_version = torch.autograd.graph.increment_version
 _jit_trace = torch._C._get_tracing_state
+#: Say whether something in torch wants to see what is done with any tensor: a dispatch mode, a
+#: function transform, a trace.
+WATCHERS: Final = [_dispatch_modes, _transform, _jit_trace]
 _PLAIN_TYPES: Final = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
@@ -107,10 +110,23 @@ def wrap(array: NDArray[Any], dtype: str, like: Any) -> torch.Tensor:
     return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
 
 
+def _counter() -> Callable[[tuple[torch.Tensor]], None]:
+    """Return what counts a write to tensors, without the look at its argument, which costs more."""
+    direct: Callable[[tuple[torch.Tensor]], None] = torch._C._increment_version
+    try:
+        direct((torch.empty(0),))
+    except TypeError:  # before PyTorch 2.7 it took one tensor
+        return lambda tensors: torch.autograd.graph.increment_version(tensors[0])
+    return direct
+
+
+count_writes: Final = _counter()
+
+
 def written(out: torch.Tensor) -> None:
     """Count the write, so that autograd notices when it still needed the old numbers."""
     if not out.is_inference():
-        _increment_version(out)
+        count_writes((out,))
 
 
 def plain(x: Any) -> tuple[Any, ...] | None:
@@ -135,16 +151,6 @@ def plain(x: Any) -> tuple[Any, ...] | None:
     if len(shape) == 2:
         return x.data_ptr(), name, shape, (size * shape[1], size)
     return x.data_ptr(), name, shape, tuple([size * step for step in x.stride()])
-
-
-def is_watched() -> bool:
-    """Whether something in torch wants to see what is done with any tensor."""
-    return bool(
-        _dispatch_modes()
-        or _transform() is not None
-        or _jit_trace() is not None
-        or forward_ad._current_level >= 0
-    )
 
 
 def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:

@@ -5,23 +5,56 @@ Knows nothing of the maths of an op. Imported when the first such tensor is seen
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch.autograd import forward_ad
 
 from oneread.backends import torch_
-from oneread.backends.torch_ import DTYPES, NAMES, check_gradient
+from oneread.backends.base import check_places, misfit
+from oneread.backends.torch_ import DTYPES, NAMES, check_gradient, written
+from oneread.runtime.cpu import native
 from oneread.runtime.cuda import Memory
 from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, ShapeError
+
+__all__ = [
+    "LIBRARY", "NAMESPACE", "beside", "calls", "cast", "check", "check_out", "contiguous",
+    "copied", "copy_into", "dense_like", "dtype_of", "empty", "empty_like", "full",
+    "is_contiguous", "is_on_gpu", "memory", "on", "permuted", "place", "spread", "take",
+    "to_numpy", "written",
+]  # fmt: skip
+
+#: The name of the library for those who hold its arrays on a CPU.
+LIBRARY: Final = torch_.NAME
+#: Functions on arrays, as far as NumPy and CuPy have the same.
+NAMESPACE: Final = torch
 
 #: The float types, by name.
 FLOATS: Final = {dtype: name for dtype, name in NAMES.items() if name in FLOAT_DTYPES}
 
 #: The raw number of the current stream, without an object around it. PyTorch for CPUs has neither.
 raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+#: Fresh memory on the current GPU past the dispatcher, by shape, strides and type: half the time.
+_packed: Any = getattr(getattr(torch._C._dynamo, "guards", None), "_empty_strided_cuda", None)
 _current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
 _HERE: Final = nullcontext()
+
+
+def calls(
+    prepare: Callable[[bool, str, int, int, int], native.CudaLaunch],
+) -> Callable[[bool, Any, Any], Any]:
+    """Return what makes plain calls of softmax and log_softmax with as little Python as possible.
+
+    torch.compile cannot look into it: ask `torch_.in_dynamo` before.
+    """
+    return native.CudaCalls(
+        torch.Tensor, FLOATS, torch_.WATCHERS, forward_ad, raw_stream, torch.empty_like, _packed,
+        torch_.count_writes, prepare,
+    ).function()  # fmt: skip
 
 
 def memory(x: torch.Tensor) -> Memory:
@@ -32,37 +65,14 @@ def memory(x: torch.Tensor) -> Memory:
     )
 
 
-def plain_pair(x: Any, out: Any) -> torch.Tensor | None:
-    """Return where the result of a CUDA tensor goes, if nothing is out of the ordinary.
+def dtype_of(x: torch.Tensor) -> str:
+    """Return the name of the element type."""
+    return NAMES[x.dtype]
 
-    That is memory on the current GPU, with no gradient to it, and a result that lies as its input
-    does. A long test on purpose: this is the cost of every small call.
-    """
-    if (
-        x.get_device() != _current_device()
-        or x.requires_grad
-        or x.dtype not in FLOATS
-        or torch_.is_compiling()
-        or torch_.is_watched()
-        or x.layout is not torch.strided
-        or x.is_neg()
-        or x.is_nested
-    ):
-        return None
-    if out is None:
-        return torch.empty_like(x)
-    if out is not x and (
-        type(out) is not torch.Tensor
-        or out.dtype is not x.dtype
-        or out.shape != x.shape
-        or out.stride() != x.stride()
-        or out.device != x.device
-        or out.requires_grad
-        or not out.is_contiguous()
-        or -x.nbytes < out.data_ptr() - x.data_ptr() < x.nbytes
-    ):
-        return None
-    return out if out.untyped_storage().nbytes() else None
+
+def place(x: torch.Tensor) -> str:
+    """Say which GPU a tensor is on."""
+    return str(x.device)
 
 
 def check(x: torch.Tensor, role: str) -> None:
@@ -78,21 +88,30 @@ def check(x: torch.Tensor, role: str) -> None:
         raise BackendUnavailableError(f"{role} is on {x.device}; an NVIDIA GPU is allowed")
 
 
-def check_out(out: Any, x: torch.Tensor, shape: tuple[int, ...], dtype: str) -> None:
-    """Raise when the result must not be written to `out`."""
+def check_out(
+    out: Any,
+    x: torch.Tensor,
+    shape: tuple[int, ...],
+    dtype: str,
+    reads: Sequence[tuple[str, torch.Tensor]] = (),
+    role: str = "out",
+) -> None:
+    """Raise when the result must not be written to `out`; `reads` is what is read beside `x`."""
     if not isinstance(out, torch.Tensor):
-        raise DtypeError(f"out is a {type(out).__qualname__}; a tensor is allowed")
-    check(out, "out")
+        raise DtypeError(f"{role} is a {type(out).__qualname__}; a tensor is allowed")
+    check(out, role)
     if out.device != x.device:
-        raise BackendUnavailableError(f"out is on {out.device}; x is on {x.device}")
+        raise BackendUnavailableError(f"{role} is on {out.device}; x is on {x.device}")
     if NAMES[out.dtype] != dtype:
-        raise DtypeError(f"out holds {out.dtype}; the result is {dtype}")
+        raise DtypeError(f"{role} holds {out.dtype}; the result is {dtype}")
     if tuple(out.shape) != shape:
-        raise ShapeError(f"out has shape {tuple(out.shape)}; the result has shape {shape}")
+        raise ShapeError(f"{role} has shape {tuple(out.shape)}; the result has shape {shape}")
     if torch._C._overlaps(out, x) and not _is_same(out, x):
-        raise ShapeError("out shares memory with x; give x itself, or memory of its own")
-    if any(step == 0 and n > 1 for n, step in zip(out.shape, out.stride(), strict=True)):
-        raise ShapeError(f"out has several elements in one place (strides {out.stride()})")
+        raise ShapeError(f"{role} shares memory with x; give x itself, or memory of its own")
+    for other, held in reads:
+        if torch._C._overlaps(out, held):
+            raise ShapeError(f"{role} shares memory with {other}; give memory of its own")
+    check_places(out.shape, out.stride(), role)
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -120,18 +139,70 @@ def cast(x: torch.Tensor, dtype: str) -> torch.Tensor:
     return x.to(DTYPES[dtype])
 
 
+def permuted(x: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+    """Return a view with the axes in another order."""
+    return x.permute(*order)
+
+
+def is_contiguous(x: torch.Tensor) -> bool:
+    """Whether the elements lie in C order."""
+    return bool(x.is_contiguous())
+
+
+def contiguous(x: torch.Tensor) -> torch.Tensor:
+    """Return `x`, copied unless its elements lie in C order."""
+    return x.contiguous()
+
+
+def dense_like(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """Return a copy of `x` with its axes in the order of those of `like`."""
+    return torch.empty_like(like, dtype=x.dtype).copy_(x)
+
+
+def copy_into(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Copy a result to where the caller wants it."""
+    return out.copy_(y)
+
+
 def is_on_gpu(x: Any) -> bool:
     """Whether `x` is a tensor on a GPU."""
     return isinstance(x, torch.Tensor) and x.is_cuda
 
 
-def per_row(numbers: Any, x: torch.Tensor, rows: tuple[int, ...]) -> torch.Tensor:
-    """Return float64 numbers beside `x`, one for each row, side by side."""
-    held = torch.as_tensor(numbers, dtype=torch.float64, device=x.device)
+def spread(
+    numbers: Any, x: torch.Tensor, shape: tuple[int, ...], dtype: str, role: str, of: str
+) -> torch.Tensor:
+    """Return numbers beside `x`, broadcast to a shape, which is that of `of`."""
+    if isinstance(numbers, np.ndarray):  # torch takes neither read-only memory nor backward steps
+        numbers = np.array(numbers, order="C")
+    held = torch.as_tensor(numbers, dtype=DTYPES[dtype], device=x.device)
     try:
-        return held.broadcast_to(rows).contiguous()
+        return held.broadcast_to(shape)
     except RuntimeError:
-        raise ShapeError(
-            f"temperature has shape {tuple(held.shape)}, which does not broadcast to {rows}, the "
-            "shape of x without the axis"
-        ) from None
+        raise misfit(role, tuple(held.shape), shape, of) from None
+
+
+def full(x: torch.Tensor, shape: tuple[int, ...], value: float, dtype: str) -> torch.Tensor:
+    """Return memory beside `x` that holds one number."""
+    return torch.full(shape, value, dtype=DTYPES[dtype], device=x.device)
+
+
+def beside(x: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
+    """Return an array of NumPy as a tensor on the GPU of `x`, without waiting for that."""
+    return torch.from_numpy(array).pin_memory().to(x.device, non_blocking=True)
+
+
+def to_numpy(x: torch.Tensor) -> NDArray[Any]:
+    """Return a tensor as an array of NumPy; waits for the GPU."""
+    array: NDArray[Any] = x.cpu().numpy()
+    return array
+
+
+def copied(x: torch.Tensor) -> torch.Tensor:
+    """Return a copy."""
+    return x.clone()
+
+
+def take(x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+    """Return the elements of each row, along the last axis, in its columns."""
+    return torch.gather(x, -1, columns)

@@ -5,7 +5,7 @@ Knows names only: no library, no clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
@@ -17,8 +17,17 @@ Shape: TypeAlias = tuple[int, ...]
 
 #: What a bar can be against besides a contestant by its name.
 BEST: Final = "best peer"
+BARE: Final = "best bare peer"
 READ: Final = "read rate"
+COPY: Final = "copy rate"
 ULP: Final = "ulp"
+US: Final = "us"
+
+#: Bars of which less is better.
+AT_MOST: Final = (ULP, US)
+
+#: The end of the name of a peer that does a part of the job only.
+BARE_SUFFIX: Final = " alone"
 
 #: Contestants of our own that a case can be compared with (`Case.yardsticks`).
 OWN_LOGSUMEXP: Final = "oneread logsumexp"
@@ -41,8 +50,9 @@ ITEM_BYTES: Final = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 class Bar:
     """One number to reach.
 
-    Against a contestant: its time over ours. Against the read rate: our share of it. Against
-    `ULP`: the units in the last place that our largest error may have.
+    Against a contestant: its time over ours. Against the read or copy rate: our share of it.
+    Against `ULP`: the units in the last place that our largest error may have; against `US`: the
+    microseconds that we may take.
     """
 
     against: str
@@ -55,9 +65,9 @@ class Bar:
     def __str__(self) -> str:
         if self.kernel:
             return f"{self.kernel} at {self.at_least:g}x {self.against}"
-        if self.against == ULP:
-            return f"within {self.at_least:g} ulp"
-        if self.against == READ:
+        if self.against in AT_MOST:
+            return f"within {self.at_least:g} {self.against}"
+        if self.against in (READ, COPY):
             return f"{self.at_least:.0%} of the {self.against}"
         if self.against.startswith("oneread"):
             return f"within {1 / self.at_least:.3g}x of {self.against}"
@@ -93,6 +103,12 @@ class Case:
     kernels: tuple[str, ...] = ()
     """Kernels of ours that take part beside the one that runs unless another is asked for."""
     quick: bool = False
+    aims: tuple[Goal, ...] = ()
+    """What would be better still than the goals."""
+    device: str = "cpu"
+    """``cpu`` or ``gpu``."""
+    timed: str = "call"
+    """``call``: calls from Python; ``graph``: launches in a CUDA graph."""
 
     @property
     def name(self) -> str:
@@ -100,7 +116,7 @@ class Case:
         parts = [self.group, "x".join(map(str, self.shape))]
         parts += [f"k{value}" for name, value in self.options if name in ("k", "top_k")]
         parts += [self.dtype] * (self.dtype != "float32")
-        parts += [self.arrays] * (self.arrays != "numpy")
+        parts += [self.arrays] * (self.arrays != "numpy" and self.device == "cpu")
         return "/".join(parts)
 
     @property
@@ -302,7 +318,9 @@ CASES: Final[dict[str, Case]] = {
 }  # fmt: skip
 
 
-def select(patterns: tuple[str, ...] = (), quick: bool = False) -> list[Case]:
+def select(
+    patterns: tuple[str, ...] = (), quick: bool = False, among: Mapping[str, Case] = CASES
+) -> list[Case]:
     """Return the cases whose names fit, in the order of the table, group by group.
 
     Parameters
@@ -312,6 +330,8 @@ def select(patterns: tuple[str, ...] = (), quick: bool = False) -> list[Case]:
         case alone.
     quick : bool
         Only those for a quick run, unless patterns ask for others by their full name.
+    among : mapping of str to Case
+        The table.
 
     Returns
     -------
@@ -324,9 +344,9 @@ def select(patterns: tuple[str, ...] = (), quick: bool = False) -> list[Case]:
             return True
         if quick and not case.quick:
             return False
-        parts = [pattern for pattern in patterns if pattern not in CASES]
+        parts = [pattern for pattern in patterns if pattern not in among]
         return not patterns or any(
             part in case.name or fnmatchcase(case.name, part) for part in parts
         )
 
-    return [case for case in CASES.values() if fits(case)]
+    return [case for case in among.values() if fits(case)]

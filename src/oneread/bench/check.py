@@ -5,7 +5,8 @@ Knows the ops by the table and the reference only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -41,26 +42,29 @@ class Finding:
         return max(self.ulp.values(), default=None)
 
 
-class Checker:
-    """The truth for some rows of a case.
+class Judges:
+    """The truth for some rows of a case, and the judges of what an op or a peer gives for them.
 
     Parameters
     ----------
     case : Case
         The case.
-    data : Data
-        Its arrays.
+    x : array
+        Its rows that are checked.
+    select : array of int
+        Their columns to select.
+    pick : callable
+        Returns those rows of a whole output.
     """
 
-    def __init__(self, case: Case, data: Data) -> None:
-        count = min(case.rows, max(1, _ELEMENTS // case.vocab))
-        self.rows = np.unique(np.linspace(0, case.rows - 1, count).astype(np.int64))
-        self._case = case
+    def __init__(
+        self, case: Case, x: Any, select: NDArray[np.int64], pick: Callable[[Any], Any]
+    ) -> None:
+        self._case, self._pick = case, pick
         options = dict(case.options)
         if "select" in options:
-            options["select"] = data.select[self.rows]
-        self._x = self._sample(data.x)
-        self._truth = tolerance.Case.of(self._x, case.op, options)
+            options["select"] = select
+        self._truth = tolerance.Case.of(x, case.op, options)
 
     def ours(self, outputs: Mapping[str, Any]) -> Finding:
         """Judge our own outputs by what the op promises."""
@@ -68,13 +72,13 @@ class Checker:
         for name, output in outputs.items():
             judge = tolerance.Judge.of(self._truth, name, OPS[self._case.op].bound(name))
             assert judge is not None
-            got = self._sample(output)
+            got = self._pick(output)
             try:
                 judge.check(got)
             except AssertionError as error:
                 fault = fault or str(error).partition("\n")[0]
             if not judge.exact:
-                ulp[name] = _ulp(judge, got)
+                ulp[name] = _ulp(judge, as_numpy(got)[0])
         return Finding(ulp, fault)
 
     def peer(self, outputs: Mapping[str, Any]) -> Finding:
@@ -83,7 +87,8 @@ class Checker:
         for name, output in outputs.items():
             judge = tolerance.Judge.of(self._truth, name, PEER_ULP[self._case.dtype])
             assert judge is not None
-            got = self._sample(output)
+            judge = _in_own_type(judge, self._case.dtype)
+            got, _ = as_numpy(self._pick(output))
             if got.shape != judge.truth.shape:
                 fault = fault or f"{name}: shape {got.shape}, expected {judge.truth.shape}"
                 continue
@@ -97,7 +102,7 @@ class Checker:
         if name == "indices":
             if not ((got >= 0) & (got < self._case.vocab)).all():
                 return False
-            there = [np.take_along_axis(self._x, at, -1) for at in (got, judge.truth)]
+            there = [np.take_along_axis(self._truth.x, at, -1) for at in (got, judge.truth)]
             slack = PEER_ULP[self._case.dtype] * 2.0 ** -FORMATS[self._case.dtype].digits
             return bool((abs(there[0] - there[1].astype(np.float64)) <= slack).all())
         if name == "rank":  # log-probabilities round closer together than logits
@@ -106,15 +111,50 @@ class Checker:
             return bool((got == judge.truth).all())
         return bool(judge.passes(got.astype(np.float64)).all())
 
+
+class Checker(Judges):
+    """The truth for some rows of a case whose arrays are NumPy's.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    data : Data
+        Its arrays.
+    """
+
+    def __init__(self, case: Case, data: Data) -> None:
+        self.rows = sample_of(case, _ELEMENTS)
+        super().__init__(case, _rows(case, data.x, self.rows), data.select[self.rows], self._sample)
+
     def _sample(self, output: Any) -> NDArray[Any]:
-        """Return the rows of the sample, a row along the last axis where there is one."""
-        array = as_numpy(output)[0]
-        case = self._case
-        if array.shape == case.shape:
-            array = np.moveaxis(array, case.axis, -1).reshape(-1, case.vocab)
-        elif array.ndim != 1 and array.size == case.rows:
-            array = array.reshape(-1)
-        return array[self.rows]
+        return _rows(self._case, as_numpy(output)[0], self.rows)
+
+
+def sample_of(case: Case, elements: int) -> NDArray[np.int64]:
+    """Return rows that are spread evenly over a case, with about so many elements."""
+    count = min(case.rows, max(1, elements // case.vocab))
+    return np.unique(np.linspace(0, case.rows - 1, count).astype(np.int64))
+
+
+def _rows(case: Case, array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return some rows of an array, along the last axis where there is one."""
+    if array.shape == case.shape:
+        array = np.moveaxis(array, case.axis, -1).reshape(-1, case.vocab)
+    elif array.ndim != 1 and array.size == case.rows:
+        array = array.reshape(-1)
+    return array[rows]
+
+
+def _in_own_type(judge: tolerance.Judge, dtype: str) -> tolerance.Judge:
+    """Return a judge that lets a result be in the input's type where ours is in a wider one."""
+    if judge.exact:
+        return judge
+    coarser = FORMATS[judge.dtype].digits - FORMATS[dtype].digits
+    if coarser <= 0:
+        return judge
+    allowed = judge.allowed + 2.0**coarser * PEER_ULP[dtype] * judge.unit
+    return dataclasses.replace(judge, allowed=allowed)
 
 
 def _ulp(judge: tolerance.Judge, got: NDArray[Any]) -> float:

@@ -31,9 +31,9 @@ class Contestant:
     many it uses.
     """
 
-    run: Callable[[], Any]
+    run: Callable[..., Any]
     fields: tuple[str, ...]
-    threads: int
+    threads: int | None
 
     def outputs(self) -> dict[str, Any]:
         """Call it once and return the outputs by name, those that are None left out."""

@@ -94,14 +94,30 @@ def _work(
     request: Request, cases: tuple[Case, ...], environment: dict[str, str]
 ) -> Iterator[list[Record]]:
     """Run cases in a process of their own."""
+    names = [case.name for case in cases]
     task = {
-        "cases": [case.name for case in cases],
-        "peers": list(request.peers),
-        "threads": request.threads,
+        "cases": names, "peers": list(request.peers), "threads": request.threads,
         "quick": request.quick,
-    }
+    }  # fmt: skip
+    for line in work("oneread.bench.worker", task, environment):
+        yield records_of(line)
+
+
+def records_of(line: str) -> list[Record]:
+    """Return the records of a case from what its process wrote."""
+    return [Record.of_json(plain) for plain in json.loads(line)]
+
+
+def work(module: str, task: dict[str, Any], environment: dict[str, str]) -> Iterator[str]:
+    """Start a process for the cases of a task and yield the line that it writes for each.
+
+    Raises
+    ------
+    WorkerError
+        When it ends before they are done.
+    """
     reader, writer = os.pipe()
-    command = [sys.executable, "-m", "oneread.bench.worker", json.dumps(task), str(writer)]
+    command = [sys.executable, "-m", module, json.dumps(task), str(writer)]
     with tempfile.TemporaryFile() as said, os.fdopen(reader, encoding="utf-8") as lines:
         process = subprocess.Popen(
             command, env=environment, pass_fds=(writer,), stdout=said, stderr=said,
@@ -111,11 +127,12 @@ def _work(
         try:
             done = 0
             for line in lines:
-                yield [Record.of_json(plain) for plain in json.loads(line)]
+                yield line
                 done += 1
-            if process.wait() or done < len(cases):
+            if process.wait() or done < len(task["cases"]):
+                case = task["cases"][min(done, len(task["cases"]) - 1)]
                 raise WorkerError(
-                    f"{cases[done].name}: its process ended with {process.returncode}; "
+                    f"{case}: its process ended with {process.returncode}; "
                     f"it said: {_last_words(said)}"
                 )
         finally:
@@ -134,7 +151,7 @@ def header(request: Request, command: str, checkout: Path | None) -> dict[str, A
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
-        "commit": _commit(checkout) if checkout else None,
+        "commit": commit_of(checkout) if checkout else None,
         "threads": request.threads,
         "quick": request.quick,
         "machine": {
@@ -148,11 +165,12 @@ def header(request: Request, command: str, checkout: Path | None) -> dict[str, A
             "isa": cpu.native.isa(),
         },
         "compiler": dict(cpu.native.build_info()),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: version_of(name) for name in _LIBRARIES},
     }
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """Return the version of a distribution, None when it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -169,7 +187,7 @@ def checkout() -> Path | None:
     return None
 
 
-def _commit(folder: Path) -> str | None:
+def commit_of(folder: Path) -> str | None:
     """Return the commit of a checkout, with a mark when files differ from it."""
 
     def git(*words: str) -> str:

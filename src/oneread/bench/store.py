@@ -26,6 +26,7 @@ SCHEMA: Final = 1
 OK: Final = "ok"
 WRONG: Final = "wrong"
 ABSENT: Final = "absent"
+NOT_YET: Final = "not yet"
 
 
 class ResultFileError(OneReadError, ValueError):
@@ -36,10 +37,11 @@ class ResultFileError(OneReadError, ValueError):
 class Record:
     """One contestant in one case.
 
-    `status` is ``ok``; ``wrong`` (the result is not the truth, nothing was timed) or ``absent``
-    (it could not take part), with the `reason`. Times are seconds a call. `bytes` is what must be
-    read and written at least, `rates` what was measured for plain traffic of that size in 1e9
-    bytes a second, `share` the part of the best fitting rate that the contestant reached.
+    `status` is ``ok``; ``wrong`` (the result is not the truth, nothing was timed), ``absent`` (it
+    could not take part) or ``not yet`` (of ours: not on this device), with the `reason`. Times are
+    seconds a call. `bytes` is what must be read and written at least, `rates` what was measured for
+    plain traffic of that size in 1e9 bytes a second, `share` the part of the best fitting rate that
+    the contestant reached. `sets` of the arrays took turns.
     """
 
     case: str
@@ -75,6 +77,9 @@ class Record:
     checked_rows: int = 0
     ulp: dict[str, float] = field(default_factory=dict)
     max_ulp: float | None = None
+    device: str = "cpu"
+    timed: str = "call"
+    sets: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Return what stands in the file: an infinite error, which JSON has not, as a string."""

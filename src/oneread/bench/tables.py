@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oneread.bench.judge import Row, row
-from oneread.bench.store import ABSENT, OK, Record
+from oneread.bench.judge import Row, Verdict, row
+from oneread.bench.store import OK, WRONG, Record
 
 #: Where units in the last place say nothing: exact outputs, or nothing checked.
 _NONE = "-"
@@ -26,6 +26,8 @@ def cells(rows: Sequence[Row]) -> list[list[str]]:
     """Return a group's table, its head first."""
     names = list(dict.fromkeys(r.contestant for one in rows for r in one.others if r.n))
     head = ["case", "oneread us", "quartiles", *names, "best peer", "of rate", "ulp", "goals"]
+    if any(one.aims for one in rows):
+        return [[*head, "aims"], *([*_line(one, names), judged(one.aims)] for one in rows)]
     return [head, *(_line(one, names) for one in rows)]
 
 
@@ -35,12 +37,15 @@ def _line(row: Row, names: Sequence[str]) -> list[str]:
     if ours.median_s is None:
         blank = [_NONE] * (len(names) + 4)
         return [short(ours), ours.status, *blank, ours.reason or ""]
-    quartiles = f"{_us(ours.p25_s)}-{_us(ours.p75_s)}"
+    digits = 1 if ours.device == "cpu" else 2
+    times = [_us(seconds, digits) for seconds in (ours.median_s, ours.p25_s, ours.p75_s)]
+    quartiles = "-".join(times[1:])
     ratios = [_ratio(row, others.get(name)) for name in names]
     fastest = f"{row.ratio(best):.2f} {best.contestant}" if best else _NONE
     share = f"{ours.share:.0%}" if ours.share is not None else _NONE
     ulp = f"{_ulp(ours)} / {_ulp(best)}"
-    return [short(ours), _us(ours.median_s), quartiles, *ratios, fastest, share, ulp, goals(row)]
+    goals = judged(row.verdicts)
+    return [short(ours), times[0], quartiles, *ratios, fastest, share, ulp, goals]
 
 
 def short(record: Record) -> str:
@@ -48,12 +53,12 @@ def short(record: Record) -> str:
     return record.case.removeprefix(record.group + "/")
 
 
-def goals(row: Row) -> str:
-    """Say in a few words whether the goals are met."""
-    if not row.verdicts:
+def judged(verdicts: Sequence[Verdict]) -> str:
+    """Say in a few words whether goals are met."""
+    if not verdicts:
         return _NONE
-    missed = [f"{v.reached} ({v.goal})" for v in row.verdicts if v.met is False]
-    unjudged = [str(verdict) for verdict in row.verdicts if verdict.met is None]
+    missed = [f"{v.reached} ({v.goal})" for v in verdicts if v.met is False]
+    unjudged = [str(verdict) for verdict in verdicts if verdict.met is None]
     if missed:
         return "MISSED " + "; ".join(missed)
     return "; ".join(unjudged) if unjudged else "met"
@@ -66,11 +71,11 @@ def _ratio(row: Row, record: Record | None) -> str:
     return f"{value:.2f}x" if value is not None else record.status
 
 
-def _us(seconds: float | None) -> str:
+def _us(seconds: float | None, digits: int) -> str:
     if seconds is None:
         return _NONE
     us = seconds * 1e6
-    return f"{us:.1f}" if us < 1000 else f"{us:.0f}"
+    return f"{us:.{digits}f}" if us < 1000 else f"{us:.0f}"
 
 
 def _ulp(record: Record | None) -> str:
@@ -105,7 +110,7 @@ def remarks(rows: Sequence[Row]) -> list[str]:
     for one in rows:
         for record in (one.ours, *one.others):
             if record.status != OK:
-                verb = "absent" if record.status == ABSENT else "WRONG"
+                verb = "WRONG" if record.status == WRONG else record.status
                 line = f"{record.contestant} {verb}: {record.reason}"
                 found[line] = found.get(line, 0) + 1
     return [f"{line} ({n} case{'s' * (n != 1)})" for line, n in found.items()]

@@ -5,6 +5,7 @@ Returns lines and prints nothing; knows runs, never how they came about.
 
 import dataclasses
 import math
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -268,6 +269,9 @@ def _fault(fault: "Fault", mark: str, shown: dict[str, str]) -> Iterator[str]:
     yield f"    {_clean(str(fault))}"
     if fault.id == "unlike-softmax":
         yield f"    say so: --truth {fault.buffer}={fault.parameters['truth']}"
+    if "guess" in fault.parameters:
+        how = "if it holds zeros" if fault.id == "uninitialised" else "as guessed"
+        yield f"    {how}: --arg {shlex.quote(fault.parameters['guess'])}"
     if fault.repair is not None:
         repair = _repair(fault.repair)
         above = shown.setdefault(repair, mark)
@@ -328,8 +332,15 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
         if whys:
             yield f"{len(whys)} {said}, the first one: {_clean(whys[0].splitlines()[0])}"
     shown: dict[str, str] = {}
+    other = False
     for number, finding in enumerate(probed.findings, 1):
         yield ""
+        if probed.is_of_other_block(finding) and not other:
+            other = True
+            usual = probed.plan.macro or probed.plan.threads
+            yield "with blocks of another size; if the kernel is never launched with one, say "
+            yield f"--block {usual}, or in the source that blockDim.x == {usual}"
+            yield ""
         yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}", shown)
         yield f"    show:   {finding.command}"
     yield ""

@@ -233,14 +233,8 @@ class Call:
         return per_row(self.rows, array, role, dtype)
 
     def _lengths(self, lengths: Any) -> NDArray[Any]:
-        array = integers(lengths, "lengths")
-        if not self.flat and len(self.axes) > 1:
-            raise ShapeError(f"lengths with axis={self.axes}: one axis or None is allowed")
-        if array.size and not (array.min() >= 0 and array.max() <= self.length):
-            raise ShapeError(
-                f"lengths holds numbers from {array.min()} to {array.max()}; 0 to {self.length}, "
-                "the length of the axis, is allowed"
-            )
+        array = check_lengths(lengths, self.length)
+        check_axis_of_lengths(self.axes, self.flat)
         return self._per_row(array, "lengths", "int64")
 
     def _temperature(self, temperature: Any) -> float | NDArray[Any]:
@@ -276,6 +270,23 @@ def _one_axis(axis: Any, ndim: int, shape: tuple[int, ...]) -> int:
             f"{-ndim} to {ndim - 1} is allowed"
         )
     return int(axis) % ndim
+
+
+def check_lengths(lengths: Any, length: int) -> NDArray[Any]:
+    """Return lengths of rows as an array of integers from 0 to the length of the axis."""
+    array = integers(lengths, "lengths")
+    if array.size and not (array.min() >= 0 and array.max() <= length):
+        raise ShapeError(
+            f"lengths holds numbers from {array.min()} to {array.max()}; 0 to {length}, "
+            "the length of the axis, is allowed"
+        )
+    return array
+
+
+def check_axis_of_lengths(axes: tuple[int, ...], flat: bool) -> None:
+    """Raise when the rows that have lengths are along several axes that were named."""
+    if not flat and len(axes) > 1:
+        raise ShapeError(f"lengths with axis={axes}: one axis or None is allowed")
 
 
 def check_temperature(temperature: Any) -> float | NDArray[Any]:

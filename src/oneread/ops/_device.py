@@ -1,22 +1,26 @@
-"""The ops on tensors that lie on a GPU: check, make the results, hand over to the kernels.
+"""The ops on arrays that lie on a GPU: check, make the results, hand over to the kernels.
 
-Knows nothing of pointers or launches. What the kernels cannot do yet is refused by name.
+Knows nothing of pointers, launches or array libraries. What the kernels cannot do yet is refused
+by name.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, NamedTuple
 
-from oneread.backends import torch_
-from oneread.backends import torch_cuda as gpu
+from oneread.backends import find
 from oneread.ops._arguments import (
     Options,
+    check_axis_of_lengths,
     check_deterministic,
+    check_lengths,
     check_temperature,
     float_dtype,
     normalized_axes,
 )
+from oneread.ops._numbers import INTEGERS
 from oneread.runtime import cuda
 from oneread.spec import (
     COMPUTE_DTYPE,
@@ -24,79 +28,98 @@ from oneread.spec import (
     OPS,
     STATISTIC_DTYPE,
     BackendUnavailableError,
+    DtypeError,
 )
 
-_OPS: Final = ("softmax", "log_softmax", "logsumexp")
-_LATER: Final = ("where", "lengths", "workspace", "threads", "kernel")
+_LATER: Final = ("workspace", "threads", "kernel")
 
 
-def again(op: str, x: Any, out: Any) -> Any | None:
-    """Do the common case with as little Python as possible; None leaves it to `run`.
+class _Rows(NamedTuple):
+    """The rows of a call, each along one axis, and how they are done."""
 
-    That is softmax or log_softmax along the last axis, without options.
-    """
-    y = gpu.plain_pair(x, out)
-    if y is None:
-        return None
-    strides, x_at, y_at, device = x.stride(), x.data_ptr(), y.data_ptr(), x.get_device()
-    if x_at % cuda.VECTOR_BYTES or y_at % cuda.VECTOR_BYTES or not x.numel() or not strides:
-        return None
-    launch = cuda.prepared(
-        op, gpu.FLOATS[x.dtype], x.shape, strides, y.stride(), len(strides) - 1, 0, 0, 0, device,
-        False,
-    )  # fmt: skip
-    launch(gpu.raw_stream(device), x_at, y_at)
-    if out is not None:
-        torch_.written(out)
-    return y
+    gpu: Any
+    """What knows the library of the arrays."""
+    x: Any
+    axis: int
+    computed: str
+    """Type of what the kernel reads."""
+    where: Any
+    temperature: cuda.Temperature | None
+    lengths: int
+    by_length: bool
+
+    def manner(self, where: cuda.Memory | None) -> cuda.Manner:
+        """Return it as the kernels take it, with the mask where it lies now."""
+        return cuda.Manner(self.temperature, self.by_length, where, self.lengths)
+
+    def fit(self, x: cuda.Memory, y: cuda.Memory | None, where: cuda.Memory | None) -> bool:
+        """Whether the kernels can walk the rows as they lie; without `y` for one number a row."""
+        others = [one and one.strides for one in (y, where)]
+        return cuda.fit(x.shape, self.axis, x.strides, *others)
+
+
+@cache
+def torch_calls() -> Any:
+    """Return what makes plain calls of softmax and log_softmax of PyTorch's tensors."""
+    from oneread.backends import torch_cuda
+
+    return torch_cuda.calls(_plain)
+
+
+def _plain(log: bool, dtype: str, rows: int, vocab: int, device: int) -> cuda.Launch:
+    op = "log_softmax" if log else "softmax"
+    shape, strides = (rows, vocab), (vocab, 1)
+    return cuda.prepared(op, dtype, shape, strides, strides, 1, 0, cuda.Places(), device, False)
 
 
 def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
-    """Run an op on a tensor that lies on a GPU."""
+    """Run an op on an array that lies on a GPU."""
+    if op == "read":
+        from oneread.ops import _device_read
+
+        return _device_read.run(x, axis, dtype, out, own, options)
     if op in ("top_k", "softmax_topk"):
         from oneread.ops import _device_topk
 
         return _device_topk.run(op, x, axis, dtype, out, own, options)
-    _refuse_op(op, x.device)
+    gpu = find.gpu_backend(x)
     gpu.check(x, "x")
-    _refuse(options, x)
+    _refuse(options, gpu.place(x))
     shape = tuple(x.shape)
     axes = normalized_axes(axis, shape, OPS[op].tuple_axes, op)
-    rows = tuple([n for i, n in enumerate(shape) if i not in axes])
-    # `_kept_alive` is the memory of the temperatures until the kernel is in the stream.
-    temperature, _kept_alive = _temperature(options.temperature, x, rows)
-    manner = cuda.Manner(temperature, options.deterministic == "batch")
-    source, place = _one_axis(x, axes)
-    held = gpu.memory(x).dtype
-    computed = held if held in FLOAT_DTYPES else COMPUTE_DTYPE[held]
-    if op == "logsumexp":
-        name = float_dtype(dtype, STATISTIC_DTYPE[COMPUTE_DTYPE[held]])
-        reduced = tuple([1 if i in axes else n for i, n in enumerate(shape)])
-        kept = own["keepdims"] and bool(shape)
-        result_shape = reduced if kept else rows
-        return _logsumexp(x, source, place, computed, name, result_shape, out, manner)
-    name = float_dtype(dtype, computed)
-    if out is not None:
-        gpu.check_out(out, x, shape, name)
-    if place == axes[0] and len(axes) == 1 and shape:
-        return _softmax(op, x, place, _wider(computed, name), name, out, manner)
-    y = _softmax(op, source, place, _wider(computed, name), name, None, manner)
-    y = _as_before(y, shape, axes) if shape else y.reshape(())
-    return y if out is None else out.copy_(y)
+    with gpu.on(x):
+        # `reads` is also what keeps memory alive until the kernel is in the stream.
+        rows, reads = _rows(gpu, x, axes, axis is None, options)
+        if op == "logsumexp":
+            name = float_dtype(dtype, STATISTIC_DTYPE[COMPUTE_DTYPE[rows.computed]])
+            return _logsumexp(rows, name, _reduced(shape, axes, own["keepdims"]), out, x, reads)
+        name = float_dtype(dtype, rows.computed)
+        if out is not None:
+            gpu.check_out(out, x, shape, name, reads)
+        rows = rows._replace(computed=_wider(rows.computed, name))
+        if len(axes) == 1 and shape:
+            return _softmax(op, rows, name, out)
+        y = _softmax(op, rows, name, None)
+        y = _as_before(gpu, y, shape, axes) if shape else y.reshape(())
+        return y if out is None else gpu.copy_into(out, y)
 
 
 def warm(
     op: str, shape: tuple[int, ...], dtype: str, device: int, arguments: dict[str, Any]
 ) -> None:
     """Compile and load the kernel of a call with contiguous arrays of such a shape."""
+    if op == "read":
+        from oneread.ops import _device_read
+
+        _device_read.warm(shape, dtype, device, arguments)
+        return
     if op in ("top_k", "softmax_topk"):
         from oneread.ops import _device_topk
 
         _device_topk.warm(op, shape, dtype, device, arguments)
         return
-    _refuse_op(op, f"cuda:{device}")
     axes = normalized_axes(arguments["axis"], shape, OPS[op].tuple_axes, op)
     rows = tuple([n for i, n in enumerate(shape) if i not in axes])
     if len(axes) > 1 or not shape:
@@ -108,81 +131,137 @@ def warm(
     strides = tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
     temperature = arguments["temperature"]
     kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
-    by_length = arguments["deterministic"] == "batch"
     cuda.prepared(
-        op, computed, shape, strides, strides, axes[0], kind, 0, 0, device, by_length,
+        op, computed, shape, strides, strides, axes[0], kind, cuda.Places(), device,
+        arguments["deterministic"] == "batch",
+        None if arguments["where"] is None else strides, arguments["lengths"] is not None,
     )  # fmt: skip
 
 
-def _refuse_op(op: str, device: Any) -> None:
-    if op not in _OPS:
-        raise BackendUnavailableError(
-            f"x is on {device}, where this version computes {', '.join(_OPS)}: for {op} give "
-            "x.cpu()"
-        )
+def _refuse(options: Options, place: str) -> None:
+    for name in _LATER:
+        if getattr(options, name) is not None:
+            raise BackendUnavailableError(
+                f"{name} is given with x on {place}, where this version takes none: leave it None, "
+                "or give a copy on a CPU"
+            )
+    check_deterministic(options.deterministic)
 
 
-def _softmax(
-    op: str,
-    x: Any,
-    axis: int,
-    computed: str,
-    name: str,
-    out: Any,
-    manner: cuda.Manner,
-) -> Any:
+def _rows(
+    gpu: Any, x: Any, axes: tuple[int, ...], flat: bool, options: Options
+) -> tuple[_Rows, list[tuple[str, Any]]]:
+    """Return the rows of a call, and what is read beside `x`, with its role."""
+    shape = tuple(x.shape)
+    others = tuple([n for i, n in enumerate(shape) if i not in axes])
+    reads: list[tuple[str, Any]] = []
+    where: Any = None
+    lengths = 0
+    if options.where is not None:
+        where = _mask(gpu, options.where, x)
+        reads.append(("where", where))
+        where, _ = _one_axis(gpu, where, axes)
+    if options.lengths is not None:
+        length = math.prod([shape[i] for i in axes]) if shape else 1
+        check_axis_of_lengths(axes, flat)
+        held = _lengths(gpu, options.lengths, x, others, length)
+        reads.append(("lengths", held))
+        lengths = gpu.memory(held).address
+    temperature = options.temperature
+    if temperature is not None:
+        temperature = _temperature(gpu, temperature, x, others, reads)
+    held = gpu.dtype_of(x)
+    computed = held if held in FLOAT_DTYPES else COMPUTE_DTYPE[held]
+    x, axis = _one_axis(gpu, x, axes)
+    by_length = options.deterministic == "batch"
+    return _Rows(gpu, x, axis, computed, where, temperature, lengths, by_length), reads
+
+
+def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
     """Write `out`, in place where the kernel's type is its own."""
-    with gpu.on(x):
-        source = gpu.cast(x, computed)
-        direct = out is not None and computed == name
-        y = out if direct else gpu.empty_like(x, computed)
-        if y.numel():
-            cuda.softmax(gpu.memory(source), gpu.memory(y), axis, op == "log_softmax", manner)
-        if direct:
-            torch_.written(out)
-            return out
-        y = gpu.cast(y, name)
-        return y if out is None else out.copy_(y)
+    gpu = rows.gpu
+    x = gpu.cast(rows.x, rows.computed)
+    direct = out is not None and rows.computed == name
+    y = out if direct else gpu.empty_like(x, rows.computed)
+    of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, rows.where)
+    fits = rows.fit(of_x, of_y, where)
+    if not fits and where is not None:
+        held = gpu.dense_like(rows.where, x)
+        where = gpu.memory(held)
+        fits = rows.fit(of_x, of_y, where)
+    if not fits:
+        direct, x = False, gpu.contiguous(x)
+        y = gpu.empty(x, x.shape, rows.computed)
+        held = None if where is None else gpu.contiguous(rows.where)
+        of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, held)
+    if math.prod(of_x.shape):
+        cuda.softmax(of_x, of_y, rows.axis, op == "log_softmax", rows.manner(where))
+    if direct:
+        gpu.written(out)
+        return out
+    y = gpu.cast(y, name)
+    return y if out is None else gpu.copy_into(out, y)
 
 
 def _logsumexp(
-    x: Any, source: Any, place: int, computed: str, name: str, shape: tuple[int, ...], out: Any,
-    manner: cuda.Manner,
+    rows: _Rows, name: str, shape: tuple[int, ...], out: Any, given: Any,
+    reads: list[tuple[str, Any]],
 ) -> Any:  # fmt: skip
+    gpu = rows.gpu
     if out is not None:
-        gpu.check_out(out, x, shape, name)
-    rows = tuple([n for i, n in enumerate(source.shape) if i != place])
-    statistic = STATISTIC_DTYPE[COMPUTE_DTYPE[computed]]
-    with gpu.on(x):
-        source = gpu.cast(source, computed)
-        direct = out is not None and statistic == name and out.is_contiguous()
-        lse = out.view(rows) if direct else gpu.empty(x, rows, statistic)
-        if lse.numel():
-            cuda.logsumexp(gpu.memory(source), gpu.memory(lse), place, manner)
-        if direct:
-            torch_.written(out)
-            return out
-        lse = gpu.cast(lse, name).reshape(shape)
-        return lse if out is None else out.copy_(lse)
+        gpu.check_out(out, given, shape, name, reads)
+    x = gpu.cast(rows.x, rows.computed)
+    others = tuple([n for i, n in enumerate(x.shape) if i != rows.axis])
+    statistic = STATISTIC_DTYPE[COMPUTE_DTYPE[rows.computed]]
+    direct = out is not None and statistic == name and gpu.is_contiguous(out)
+    lse = out.reshape(others) if direct else gpu.empty(x, others, statistic)
+    of_x, where = gpu.memory(x), _memory(gpu, rows.where)
+    fits = rows.fit(of_x, None, where)
+    if not fits and where is not None:
+        held = gpu.dense_like(rows.where, x)
+        where = gpu.memory(held)
+        fits = rows.fit(of_x, None, where)
+    if not fits:
+        x = gpu.contiguous(x)
+        held = None if where is None else gpu.contiguous(rows.where)
+        of_x, where = gpu.memory(x), _memory(gpu, held)
+    if math.prod(others):
+        cuda.logsumexp(of_x, gpu.memory(lse), rows.axis, rows.manner(where))
+    if direct:
+        gpu.written(out)
+        return out
+    lse = gpu.cast(lse, name).reshape(shape)
+    return lse if out is None else gpu.copy_into(out, lse)
 
 
-def _one_axis(x: Any, axes: tuple[int, ...]) -> tuple[Any, int]:
+def _memory(gpu: Any, mask: Any) -> cuda.Memory | None:
+    return None if mask is None else gpu.memory(mask)
+
+
+def _one_axis(gpu: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, int]:
     """Return `x` with its row along one axis, and which; several axes are made one by copying."""
     if not x.ndim:
         return x.reshape(1), 0
     if len(axes) == 1:
         return x, axes[0]
     others = [i for i in range(x.ndim) if i not in axes]
-    moved = x.permute(*others, *axes)
-    return moved.reshape(*[x.shape[i] for i in others], -1), len(others)
+    moved = gpu.permuted(x, [*others, *axes])
+    row = math.prod([x.shape[i] for i in axes])
+    return moved.reshape((*[x.shape[i] for i in others], row)), len(others)
 
 
-def _as_before(y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+def _as_before(gpu: Any, y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     """Return a result of `_one_axis` with its axes where those of the input are."""
     others = [i for i in range(len(shape)) if i not in axes]
     order = [*others, *axes]
     y = y.reshape([shape[i] for i in order])
-    return y.permute([order.index(i) for i in range(len(shape))])
+    return gpu.permuted(y, [order.index(i) for i in range(len(shape))])
+
+
+def _reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    if keepdims and shape:
+        return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
 def _wider(a: str, b: str) -> str:
@@ -192,28 +271,46 @@ def _wider(a: str, b: str) -> str:
     return "float64" if "float64" in (a, b) else "float32"
 
 
-def _refuse(options: Options, x: Any) -> None:
-    for name in _LATER:
-        if getattr(options, name) is not None:
-            raise BackendUnavailableError(
-                f"{name} is given with x on {x.device}, where this version takes none: leave it "
-                "None, or give x.cpu()"
-            )
-    check_deterministic(options.deterministic)
+def _mask(gpu: Any, given: Any, x: Any) -> Any:
+    """Return a mask as bytes beside `x`, in its shape; what it broadcasts over is not copied."""
+    if gpu.is_on_gpu(given):
+        gpu.check(given, "where")
+        dtype = gpu.dtype_of(given)
+    else:
+        view = find.view(given, "where")
+        given, dtype = view.array, view.dtype
+    if dtype != "bool":
+        raise DtypeError(f"where holds {dtype}; bool is allowed: give mask.astype(bool)")
+    return gpu.spread(given, x, tuple(x.shape), "bool", "where", "x")
 
 
-def _temperature(given: Any, x: Any, rows: tuple[int, ...]) -> tuple[cuda.Temperature | None, Any]:
-    """Return a temperature as the kernels take it, and what keeps its memory."""
-    if given is None:
-        return None, None
-    if gpu.is_on_gpu(given) and given.ndim:  # looking at the numbers would wait for the GPU
-        held = gpu.per_row(given, x, rows)
-        return cuda.Temperature(address=held.data_ptr()), held
-    checked = check_temperature(given.cpu() if gpu.is_on_gpu(given) else given)
-    if isinstance(checked, float):
-        return cuda.Temperature(checked), None
-    held = gpu.per_row(checked, x, rows)
-    return cuda.Temperature(address=held.data_ptr()), held
+def _lengths(gpu: Any, given: Any, x: Any, rows: tuple[int, ...], length: int) -> Any:
+    """Return lengths as int64 beside `x`, side by side; those on a GPU are not looked at."""
+    if not gpu.is_on_gpu(given):
+        given = check_lengths(given, length)
+    elif gpu.dtype_of(given) not in INTEGERS:
+        raise DtypeError(f"lengths holds {gpu.dtype_of(given)}; integers are allowed")
+    return _per_row(gpu, given, x, rows, "int64", "lengths")
 
 
-__all__ = ["run"]
+def _temperature(
+    gpu: Any, given: Any, x: Any, rows: tuple[int, ...], reads: list[tuple[str, Any]]
+) -> cuda.Temperature:
+    """Return a temperature as the kernels take it; looking at one a row would wait for the GPU."""
+    if gpu.is_on_gpu(given):
+        given = given if given.ndim else given.item()
+    if not gpu.is_on_gpu(given):
+        given = check_temperature(given)
+        if isinstance(given, float):
+            return cuda.Temperature(given)
+    held = _per_row(gpu, given, x, rows, "float64", "temperature")
+    reads.append(("temperature", held))
+    return cuda.Temperature(address=gpu.memory(held).address)
+
+
+def _per_row(gpu: Any, numbers: Any, x: Any, rows: tuple[int, ...], dtype: str, role: str) -> Any:
+    held = gpu.spread(numbers, x, rows, dtype, role, "x without the axis")
+    return gpu.contiguous(held)
+
+
+__all__ = ["run", "torch_calls", "warm"]

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import torch
 
-from oneread.backends import torch_
+from oneread.backends import find, torch_
 from oneread.backends import torch_cuda as gpu
-from oneread.ops import topk
+from oneread.ops import _device_sort, topk
 from oneread.ops._arguments import Call, Options, Source
 from oneread.ops._device import _one_axis, _refuse, _temperature
 from oneread.ops._face import LOGIT, LOGPROB, Plan
@@ -28,15 +28,21 @@ def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Find the winners of each row of a tensor that lies on a GPU."""
+    if find.gpu_backend(x) is not gpu:
+        raise BackendUnavailableError(
+            f"x is a {type(x).__qualname__}, of which this version finds no top-k: give a tensor "
+            "of PyTorch, as torch.from_dlpack(x) makes one of the same memory"
+        )
     gpu.check(x, "x")
-    _refuse(options, x)
+    _refuse(options, gpu.place(x))
     _refuse_masks(options, x.device)
     call, plan = _planned(op, x, tuple(x.shape), gpu.memory(x).dtype, axis, dtype, own)
-    _refuse_k(plan.top_k, x.device)
     computed = _computed(call, plan)
     with gpu.on(x):
-        # `_kept_alive` is the memory of the temperatures until the kernel is in the stream.
-        temperature, _kept_alive = _temperature(options.temperature, x, call.rows)
+        reads: list[tuple[str, Any]] = []  # which keeps memory alive until the kernel is launched
+        temperature = options.temperature
+        if temperature is not None:
+            temperature = _temperature(gpu, temperature, x, call.rows, reads)
         manner = cuda.Manner(temperature, options.deterministic == "batch")
         given = by_field(out, plan.result._fields, tuple(plan.slots))
         _check_apart(given)
@@ -59,14 +65,18 @@ def warm(
     names = {"k", "index_dtype", "kind", "renormalize", "return_lse"} & set(arguments)
     own = {name: arguments[name] for name in names}
     call, plan = _planned(op, None, shape, dtype, arguments["axis"], arguments["dtype"], own)
-    _refuse_k(plan.top_k, f"cuda:{device}")
     temperature = arguments["temperature"]
     kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
-    if call.count and plan.top_k:
+    computed, by_length = _computed(call, plan), arguments["deterministic"] == "batch"
+    if not call.count or not plan.top_k:
+        return
+    shape = (call.count, call.length)
+    if cuda_topk.finds(plan.top_k, call.length):
         cuda_topk.prepared(
-            _asked(plan), _computed(call, plan), (call.count, call.length), (call.length, 1),
-            kind, 0, device, arguments["deterministic"] == "batch",
-        )  # fmt: skip
+            _asked(plan), computed, shape, (call.length, 1), kind, 0, device, by_length
+        )
+    else:
+        _device_sort.warm(computed, shape, plan.top_k, plan.kind, kind, device, by_length)
 
 
 def _planned(
@@ -83,14 +93,6 @@ def _refuse_masks(options: Options, device: Any) -> None:
                 f"{name} is given with x on {device}, where top-k takes none in this version: "
                 "leave it None, or give x.cpu()"
             )
-
-
-def _refuse_k(k: int, device: Any) -> None:
-    if k > cuda_topk.MOST_K:
-        raise BackendUnavailableError(
-            f"k is {k} with x on {device}, where this version finds up to {cuda_topk.MOST_K} "
-            "columns of a row: give x.cpu()"
-        )
 
 
 def _computed(call: Call, plan: Plan) -> str:
@@ -117,7 +119,7 @@ def _asked(plan: Plan) -> cuda_topk.Asked:
 
 def _launch(x: Any, call: Call, plan: Plan, memory: dict[str, Any], manner: cuda.Manner) -> None:
     """Put the kernel into the stream; rows whose columns are strewn are copied first."""
-    source, place = _one_axis(x, call.axes)
+    source, place = _one_axis(gpu, x, call.axes)
     if not plan.top_k:  # then lse alone may be wanted
         if "lse" in memory:
             cuda.logsumexp(gpu.memory(source), gpu.memory(memory["lse"]), place, manner)
@@ -125,6 +127,11 @@ def _launch(x: Any, call: Call, plan: Plan, memory: dict[str, Any], manner: cuda
     rows = source.movedim(place, -1).reshape(call.count, call.length)
     if rows.stride(-1) != 1 and call.length > 1:
         rows = rows.contiguous()
+    if not cuda_topk.finds(plan.top_k, call.length):
+        if "lse" in memory:
+            cuda.logsumexp(gpu.memory(rows), gpu.memory(memory["lse"].view(-1)), 1, manner)
+        _device_sort.topk(rows, plan.top_k, plan.kind, memory["values"], memory["indices"], manner)
+        return
     lse = memory["lse"].data_ptr() if "lse" in memory else 0
     places = cuda_topk.Places(memory["values"].data_ptr(), memory["indices"].data_ptr(), lse)
     cuda_topk.topk(gpu.memory(rows), _asked(plan), places, manner)

@@ -203,15 +203,10 @@ def _warm_gpu(
     found = re.fullmatch(r"cuda(?::(\d+))?", str(device))
     if found is None:
         raise BackendUnavailableError(f"device is {device!r}; 'cpu', 'cuda' or 'cuda:0' is allowed")
+    from oneread.ops import _device
     from oneread.runtime import driver
 
     index = driver.device(int(found[1] or 0)).index
-    try:
-        from oneread.ops import _device
-    except ImportError as error:
-        raise BackendUnavailableError(
-            f"arrays on a GPU are PyTorch's tensors, and PyTorch cannot be imported ({error})"
-        ) from error
     _device.warm(op, shape, dtype, index, _bound(op, None, options))
 
 

@@ -44,22 +44,27 @@ class StateFields:
     _stop: int
 
     @property
+    def _maths(self) -> Any:
+        """The arithmetic of the parts, in the arrays that they are."""
+        return _merge
+
+    @property
     @outside_graphs
     def m(self) -> Any:
         """Maximum of ``x / temperature`` of each row so far; -inf before the first column."""
-        return self._per_row(_merge.scaled_max(self._parts.sums, self._asked.temperature))
+        return self._per_row(self._maths.scaled_max(self._parts.sums, self._asked.temperature))
 
     @property
     @outside_graphs
     def d(self) -> Any:
         """Sum of ``exp(x / temperature - m)``; 0 for a row of -inf only; ``lse = m + log d``."""
-        return self._per_row(_merge.normalizer(self._parts.sums))
+        return self._per_row(self._maths.normalizer(self._parts.sums))
 
     @property
     @outside_graphs
     def lse(self) -> Any:
         """Natural logarithm of the sum of exponentials of ``x / temperature``."""
-        return self._per_row(_merge.logsumexp(self._parts.sums, self._asked.temperature))
+        return self._per_row(self._maths.logsumexp(self._parts.sums, self._asked.temperature))
 
     @property
     @outside_graphs
@@ -71,13 +76,13 @@ class StateFields:
     @outside_graphs
     def entropy(self) -> Any:
         """Entropy of each row, or None when it was not asked for."""
-        return self._per_row(_merge.entropy(self._parts.sums)) if self._asked.entropy else None
+        return self._per_row(self._maths.entropy(self._parts.sums)) if self._asked.entropy else None
 
     @property
     @outside_graphs
     def sum_p2(self) -> Any:
         """Sum of squared probabilities of each row, or None when it was not asked for."""
-        return self._per_row(_merge.sum_p2(self._parts.sums)) if self._asked.sum_p2 else None
+        return self._per_row(self._maths.sum_p2(self._parts.sums)) if self._asked.sum_p2 else None
 
     @property
     @outside_graphs
@@ -115,7 +120,7 @@ class StateFields:
             return None
         self._check_seen()
         parts, scale = self._parts, self._asked.temperature
-        return self._per_selected(_merge.logprob(parts.sums, scale, parts.logits))
+        return self._per_selected(self._maths.logprob(parts.sums, scale, parts.logits))
 
     @property
     @outside_graphs
@@ -161,7 +166,7 @@ class StateFields:
             return TopK(self._per_top(values, self._value_dtype), indices)
         logits = widened(View(values, self._value_dtype))
         with np.errstate(invalid="ignore"):
-            scores = _merge.logprob(self._parts.sums, self._asked.temperature, logits)
+            scores = self._maths.logprob(self._parts.sums, self._asked.temperature, logits)
             if renormalize and scores.shape[1]:
                 scores = scores - scores[:, :1]  # the first is the largest: no overflow
                 scores = scores - np.log(np.exp(scores).sum(1, keepdims=True))
@@ -204,7 +209,7 @@ class StateFields:
                 f"{place}, is allowed"
             )
         flat = moved.reshape(asked.count, moved.shape[-1])
-        result = _merge.logprob(self._parts.sums, asked.temperature, flat)
+        result = self._maths.logprob(self._parts.sums, asked.temperature, flat)
         result = cast(result, self._statistic).reshape(moved.shape)
         result = np.moveaxis(result, -1, place) if more else result[..., 0]
         return self._wrapped(result, self._statistic)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oneread.backends import find
+from oneread.backends.base import misfit
 from oneread.spec import DtypeError, ShapeError
 
 #: Integer types and their largest numbers.
@@ -92,6 +93,4 @@ def broadcast(array: NDArray[Any], shape: tuple[int, ...], role: str, of: str) -
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
-        raise ShapeError(
-            f"{role} has shape {array.shape}, which does not broadcast to {shape}, that of {of}"
-        ) from None
+        raise misfit(role, array.shape, shape, of) from None

@@ -39,15 +39,16 @@ def softmax(
     Parameters
     ----------
     x : array, any shape, bool|int|float16|bfloat16|float32|float64
-        Logits: NumPy, PyTorch on a CPU or an NVIDIA GPU, a list, or anything NumPy can see. Any
-        strides and byte order; read-only memory is fine.
+        Logits: NumPy, PyTorch on a CPU or an NVIDIA GPU, CuPy, a list, or anything NumPy can see.
+        Any strides and byte order; read-only memory is fine.
     axis : int, tuple of int or None, default -1
         Axes that make up a row. None: all of them, in C order.
     where : array of bool, optional
         Broadcasts to the shape of `x`. False acts exactly as -inf, also over a NaN.
     lengths : array of int, optional
         One a row, broadcast to the shape of `x` without the axis, with a single axis or None.
-        Columns at or beyond it act as -inf and are never read.
+        Columns at or beyond it act as -inf and are never read. One that lies on a GPU and that
+        no row can have makes its row NaN.
     temperature : float or array of float, optional
         What the logits are divided by, after the maximum is subtracted: finite and above 0, one
         number or one a row.
@@ -83,8 +84,8 @@ def softmax(
     DtypeError
         If `x` or an option is of a type that is not computed: complex, strings, masked arrays.
     BackendUnavailableError
-        If `x` requires a gradient while gradients are on; if it lies on a GPU and `where`,
-        `lengths`, `threads` or `kernel` is given, which this version does on a CPU alone.
+        If `x` requires a gradient while gradients are on; if it lies on a GPU and `threads` or
+        `kernel` is given, which a CPU alone has.
     KernelCompileError
         If the compiler refuses a kernel for the GPU of `x`; carries its log.
 
@@ -121,7 +122,8 @@ def softmax(
         and workspace is None and threads is None and kernel is None and deterministic is None
         and type(axis) is int and axis == -1
     ):  # fmt: skip
-        y = _default_call(x, out, False)
+        quick = _default_call if type(x) is np.ndarray else _default_torch_call
+        y = quick(x, out, False)
         if y is not None:
             return y
     options = options_of(where, lengths, temperature, workspace, threads, kernel, deterministic)
@@ -196,7 +198,8 @@ def log_softmax(
         and workspace is None and threads is None and kernel is None and deterministic is None
         and type(axis) is int and axis == -1
     ):  # fmt: skip
-        y = _default_call(x, out, True)
+        quick = _default_call if type(x) is np.ndarray else _default_torch_call
+        y = quick(x, out, True)
         if y is not None:
             return y
     options = options_of(where, lengths, temperature, workspace, threads, kernel, deterministic)
@@ -205,8 +208,6 @@ def log_softmax(
 
 def _default_call(x: Any, out: Any, log: bool) -> Any | None:
     """Run the common case with as little Python as possible; None leaves it to the general one."""
-    if type(x) is not np.ndarray:
-        return _default_torch_call(x, out, log)
     if x.dtype not in _FLOATS or not x.ndim:
         return None
     if out is None:
@@ -233,11 +234,11 @@ def _are_apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 
 def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
-    torch_ = find.torch_backend()
+    torch_ = find.torch_found or find.torch_backend()
     if torch_ is None:
         return None
     if type(x) is torch_.TENSOR and x.is_cuda:
-        return _gpu().again("log_softmax" if log else "softmax", x, out)
+        return None if torch_.in_dynamo() else _cuda_calls()(log, x, out)
     pair = torch_.plain_pair(x, out)
     if pair is None:
         return None
@@ -250,10 +251,10 @@ def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
 
 
 @cache
-def _gpu() -> Any:
+def _cuda_calls() -> Any:
     from oneread.ops import _device
 
-    return _device
+    return _device.torch_calls()
 
 
 def plan(call: Call, dtype: Any) -> Plan:

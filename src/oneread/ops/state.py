@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from oneread.backends.base import dtype_name
-from oneread.backends.find import outside_graphs
+from oneread.backends.find import on_gpu, outside_graphs
 from oneread.ops._arguments import (
     Call,
     Options,
@@ -121,16 +121,19 @@ class State(StateFields):
         >>> print(s.lse.round(4), s.selected.round(4))
         1.3863 -1.3863
         """
+        options = {
+            "top_k": top_k, "select": select, "selected_logit": selected_logit, "rank": rank,
+            "entropy": entropy, "sum_p2": sum_p2, "argmax": argmax, "temperature": temperature,
+        }  # fmt: skip
+        if on_gpu(x):
+            from oneread.ops._device_state import DeviceState
+
+            chunk = {"where": where, "lengths": lengths, "threads": threads}
+            return DeviceState.first(x, axis, offset, options, chunk)  # type: ignore[return-value]
         source = source_of(x)
         axes = normalized_axes(axis, source.shape, False, "State")
         rows = tuple([n for i, n in enumerate(source.shape) if i not in axes])
-        state = cls._new(
-            asked_of(
-                rows, None if axis is None else axes[0], top_k=top_k, select=select,
-                selected_logit=selected_logit, rank=rank, entropy=entropy, sum_p2=sum_p2,
-                argmax=argmax, temperature=temperature,
-            )
-        )  # fmt: skip
+        state = cls._new(asked_of(rows, None if axis is None else axes[0], **options))
         state._stop = integer(offset, "offset")
         if not 0 <= state._stop <= LAST_STOP:
             raise ShapeError(f"offset is {shown(state._stop)}; 0 to 2**63 - 1 is allowed")
@@ -272,6 +275,10 @@ class State(StateFields):
         """Return the state of the columns of both; neither is changed."""
         if not isinstance(other, State):
             return NotImplemented
+        if type(self) is not type(other):
+            from oneread.ops._device_state import elsewhere
+
+            raise elsewhere(self, other)
         self._asked.check_same(other._asked)
         state = State._new(self._asked)
         state._dtype = _one_dtype(self._dtype, other._dtype)

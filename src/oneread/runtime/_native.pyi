@@ -6,7 +6,7 @@ Axes are non-negative and ascending. `rows` below is the product of the axes tha
 The functions check what could reach memory out of bounds; everything else is the caller's duty.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Operand: TypeAlias = Any
@@ -116,20 +116,80 @@ def count(call: Callable[[], Any]) -> tuple[Any, int, int, int, int, int, int, i
 def last_kernel() -> tuple[str, str, str, str, int, int, str, str, int] | None:
     """Return the fields of `KernelRecord` up to `radix_rows` for this thread's last op."""
 
+def last_launch() -> int:
+    """Return the record of the kernel that this thread launched last on a GPU, or -1."""
+
+def note_launch(record: int) -> None:
+    """Let `last_launch` say so for this thread."""
+
 class CudaLaunch:
     """A kernel on a GPU with all of its arguments but those of a call.
 
-    `start` is the address of the driver's ``cuLaunchKernel``, `function` its handle of the kernel,
-    `numbers` are the arguments after input and result, each of 64 bits.
+    `driver` are the addresses of the driver's ``cuLaunchKernel``, ``cuCtxGetCurrent``,
+    ``cuCtxPushCurrent_v2`` and ``cuCtxPopCurrent_v2``, `context` and `function` its handles of the
+    GPU and the kernel. `numbers` are the arguments after input and result, `strides` those beside
+    mask and lengths, each of 64 bits; `record` is what `last_launch` will say.
     """
 
     def __init__(
-        self, start: int, function: int, grid: int, block: int, shared: int, numbers: list[int]
+        self,
+        driver: Sequence[int],
+        context: int,
+        function: int,
+        grid: int,
+        block: int,
+        shared: int,
+        numbers: Sequence[int],
+        strides: Sequence[int],
+        record: int,
     ) -> None: ...
-    def __call__(self, stream: int, x: int, y: int, temperature: float, temperatures: int) -> int:
-        """Launch it and return the driver's error code; `last_kernel` then says None.
+    def __call__(
+        self,
+        stream: int,
+        x: int,
+        y: int,
+        temperature: float = 1.0,
+        temperatures: int = 0,
+        where: int = 0,
+        lengths: int = 0,
+    ) -> None:
+        """Launch it; `last_kernel` then says None.
 
-        `x` and `y` are addresses, and so is `temperatures`: of one a row, or 0.
+        `x` and `y` are addresses, and so are `temperatures` and `lengths` (of one a row) and
+        `where`, or 0. The GPU that is current stays so. With an error code of the driver
+        ``self.failed(code)`` is called, which a subclass has.
+        """
+
+class CudaCalls:
+    """softmax and log_softmax of CUDA tensors as most are made, their launches kept by geometry.
+
+    `tensor` is PyTorch's type, `floats` its element types with their names. `watchers` say, each
+    called without arguments, whether something in PyTorch wants to see what is done;
+    ``levels._current_level`` is that of forward-mode gradients. ``stream(device)`` is the current
+    stream. ``fresh(x)`` makes a result like `x`; ``packed(shape, strides, dtype)`` makes it faster,
+    on the current GPU, or is None. ``counts((out,))`` counts a write to `out`, and
+    ``prepare(log, dtype, rows, vocab, device)`` makes a launch.
+    """
+
+    def __init__(
+        self,
+        tensor: type,
+        floats: dict[Any, str],
+        watchers: list[Callable[[], Any]],
+        levels: Any,
+        stream: Callable[[int], int],
+        fresh: Callable[[Any], Any],
+        packed: Callable[[Any, Any, Any], Any] | None,
+        counts: Callable[[Any], Any],
+        prepare: Callable[[bool, str, int, int, int], CudaLaunch],
+    ) -> None: ...
+    def function(self) -> Callable[[bool, Any, Any], Any]:
+        """Return what takes (log, x, out) and returns the result.
+
+        It returns None, with nothing done, where anything is out of the ordinary. Ordinary are a
+        tensor of floats whose elements lie side by side from a multiple of 16 bytes on, with up to
+        5 axes, no gradient to it and no lazy negation, and an `out` like it: `x` itself, or memory
+        apart from it.
         """
 
 def compiled_isas() -> tuple[str, ...]:

@@ -9,16 +9,35 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, cuda, driver
+from oneread.runtime.lines import Lines
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
 from oneread.spec import KernelRecord
 
-__all__ = ["MOST_K", "Asked", "Places", "ahead", "prepared", "topk"]
+__all__ = ["Asked", "Places", "ahead", "finds", "note_sort", "prepared", "topk"]
 
 #: Winners of a row that the kernels of the table find.
-MOST_K: Final = 64
+MOST_K: Final = 2048
+#: Up to here by bounds alone, which takes rows of any length; beyond, columns are 32 bits wide.
+_BOUNDED_K, _MOST_COLUMNS = 64, 2**32 - 1
 _MOST_GEOMETRIES: Final = 1024
 #: Rows from here on need more than an int for their columns, and for what a step is ahead of them.
 _LONG: Final = 2**31 - 2**24
+
+
+def finds(k: int, columns: int) -> bool:
+    """Whether the kernels find so many winners of rows of such a length."""
+    return k <= _BOUNDED_K or (k <= MOST_K and columns <= _MOST_COLUMNS)
+
+
+def note_sort(x: cuda.Memory) -> None:
+    """Let `oneread.last_kernel` say that rows were sorted."""
+    where = driver.device(x.device)
+    cuda.note(
+        KernelRecord(
+            "sort_topk", where.target, x.dtype, "rows", 0, 1, selection="sort",
+            device=f"cuda:{x.device}",
+        )
+    )  # fmt: skip
 
 
 class Asked(NamedTuple):
@@ -81,7 +100,7 @@ def prepared(
     )
     what = Rows(dtype, rows, vocab, width, aligned, asked.k)
     choice = choose("topk", what, where.target, temperature=tempered, by_length=by_length)
-    lines = cuda._Lines(rows, 1, vocab, (strides[0], 0, 1), (asked.k, 0, 1))
+    lines = Lines(1, rows, vocab, (0, strides[0], 1), (0, asked.k, 1))
     grid = cuda._checked_grid(choice.grid(rows), "top-k", lines)
     function = cuda._loaded(
         where.index, choice.kernel, _defines(choice, asked.sums, vocab > _LONG),

@@ -17,7 +17,7 @@ from oneread.spec import BackendUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Device", "Function", "address", "check_launch", "device", "load", "on"]
+__all__ = ["Device", "Function", "addresses", "check_launch", "device", "load", "on"]
 
 _NAME: Final = "libcuda.so.1"
 
@@ -26,10 +26,12 @@ _NAME_BYTES: Final = 128
 _MULTIPROCESSORS, _MAJOR, _MINOR, _SHARED_BYTES = 16, 75, 76, 97
 _REGISTERS, _LOCAL_BYTES = 4, 3
 _DYNAMIC_SHARED, _LARGE_CLUSTERS = 8, 14
+_CALLED: Final = (
+    "cuLaunchKernel", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+)  # fmt: skip
 #: Errors of what may not be done while a stream is captured.
 _CAPTURING: Final = range(900, 909)
 _PORTABLE_CLUSTER: Final = 8
-_DEFAULT_SHARED_BYTES: Final = 48 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def load(
         module, handle = ctypes.c_void_p(), ctypes.c_void_p()
         _do("cuModuleLoadData", ctypes.byref(module), code)
         _do("cuModuleGetFunction", ctypes.byref(handle), module, name.encode())
-        if dynamic_bytes > _DEFAULT_SHARED_BYTES:
+        if dynamic_bytes:  # the limit that holds else counts static memory, too
             _do("cuFuncSetAttribute", handle, _DYNAMIC_SHARED, dynamic_bytes)
         if cluster > _PORTABLE_CLUSTER:
             _do("cuFuncSetAttribute", handle, _LARGE_CLUSTERS, 1)
@@ -114,17 +116,19 @@ def load(
         return Function(handle.value or 0, name, where, fact(_REGISTERS), fact(_LOCAL_BYTES))
 
 
-def address() -> int:
-    """Return where the driver's ``cuLaunchKernel`` is."""
-    return ctypes.cast(_library().cuLaunchKernel, ctypes.c_void_p).value or 0
+@cache
+def addresses() -> tuple[int, ...]:
+    """Return where the functions of the driver are that `native.CudaLaunch` calls."""
+    functions = [getattr(_library(), name) for name in _CALLED]
+    return tuple([ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions])
 
 
 def check_launch(status: int, function: Function, what: str) -> None:
     """Raise when a launch failed; `what` says what was launched over what."""
     if status:
         raise BackendUnavailableError(
-            f"{function.name} could not be launched on {function.device.name} for {what}: "
-            f"{_explain(status)}"
+            f"{function.name} could not be launched on cuda:{function.device.index} "
+            f"({function.device.name}) for {what}: {_explain(status)}"
         )
 
 

@@ -256,10 +256,23 @@ class _Scope:
         member = self.tokens[min(at + 3, len(self.tokens) - 1)]
         return (
             (before.kind == "name" and before.text != "return" and after.text in _BEHIND)
+            or (before.text == "," and after.text in ("(", "{") and self._listed(at))
             or after.text in _WRITES
             or before.text in ("++", "--", "&")
             or (after.text == "." and member.text in _WRITES)
         )
+
+    def _listed(self, at: int) -> bool:
+        """Say whether a name behind a comma is declared: ``dim3 grid(4), block(32, 8);``."""
+        depth = 0
+        for before in range(at - 1, max(0, at - _LONGEST), -1):
+            text = self.tokens[before].text
+            depth -= _step(self.tokens[before])
+            if depth < 0 or (depth == 0 and text == ";"):
+                return False
+            if depth == 0 and text == "dim3":
+                return True
+        return False
 
     def initial(self, name: str) -> Sequence[Token] | None:
         """Return what a variable is set to where it is declared, if it is never set again."""

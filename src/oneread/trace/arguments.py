@@ -6,6 +6,7 @@ machine. Where a kernel's parameters leave a doubt, the error shows the guess, t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from oneread.source.arithmetic import integer
 from oneread.trace import inputs
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.errors import UsageError
+from oneread.trace.front.program import Loaded
+from oneread.trace.held import Held, held
 from oneread.trace.rows import row_shapes
 from oneread.trace.tree import Program, Variable
 from oneread.trace.types import Pointer, Scalar, Void
@@ -39,6 +42,11 @@ ROW_NAMES = frozenset(
 )
 TOP_NAMES = frozenset(["values", "vals", "indices", "idx", "ids", "z", "p", "topk_values"])
 TOP_NAMES |= {"topk_indices", "top_values", "top_indices"}
+
+
+#: Numbers as a launch has them, without what says their type.
+_WHOLE = re.compile(r"(-?\d{1,18})[uUlL]*")
+_FRACTION = re.compile(r"(-?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,3})?)[fFlL]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +96,36 @@ def meanings(
 
 
 def arguments_of(
-    program: Program, given: Mapping[str, str | float], names: Mapping[str, int], pattern: str
+    loaded: Loaded, given: Mapping[str, str | float], names: Mapping[str, int], pattern: str
 ) -> list[Argument]:
     """Return what each parameter of a program's kernel gets, as `bind` has it."""
+    program = loaded.program
     parameters = parameters_of(program)
     shapes = row_shapes(program, meanings(parameters, given))
-    return bind(parameters, given, names, pattern, shapes)
+    said = {**launched_with(loaded, parameters), **given}
+    return bind(parameters, said, names, pattern, shapes, held(program))
+
+
+def launched_with(loaded: Loaded, parameters: Sequence[Parameter]) -> dict[str, str]:
+    """Return the numbers that the file's first launch passes, of parameters that are no sizes."""
+    launch = next(iter(loaded.launches), None)
+    if launch is None or len(launch.arguments) != len(parameters):
+        return {}
+    return {
+        one.name: number[1]
+        for one, said in zip(parameters, launch.arguments, strict=True)
+        if not one.pointer and one.name.lower() not in SIZE_NAMES
+        if (number := (_FRACTION if one.floating else _WHOLE).fullmatch(said.replace(" ", "")))
+    }
+
+
+def guessed_sizes(program: Program, given: Mapping[str, str | float]) -> dict[str, bool]:
+    """Return the buffers whose size nobody said, and of each whether its indices say it."""
+    parameters = parameters_of(program)
+    shapes = row_shapes(program, meanings(parameters, given))
+    return {
+        one.name: one.name in shapes for one in parameters if one.pointer and one.name not in given
+    }
 
 
 def bind(
@@ -102,6 +134,7 @@ def bind(
     names: Mapping[str, int],
     pattern: str,
     shapes: Mapping[str, str] | None = None,
+    holding: Mapping[str, Held] | None = None,
 ) -> list[Argument]:
     """Return what each parameter gets.
 
@@ -118,6 +151,8 @@ def bind(
         For inputs that the caller says nothing about.
     shapes : mapping, optional
         How many elements pointers have whose indices say it.
+    holding : mapping, optional
+        What pointers not to const hold from the start, as `oneread.trace.held.held` finds it.
 
     Raises
     ------
@@ -130,7 +165,7 @@ def bind(
             f"no parameter is named {unknown[0]!r}; there are "
             + ", ".join(parameter.name for parameter in parameters)
         )
-    guess, doubts = _guesses(parameters, given, pattern, shapes or {})
+    guess, doubts = _guesses(parameters, given, pattern, shapes or {}, holding or {})
     if doubts:
         remedy = {"arguments": {name: guess[name] for name in guess if name not in given}}
         raise UsageError(f"{'; '.join(doubts)}; if the guess is right, pass {{remedy}}", remedy)
@@ -142,13 +177,16 @@ def _guesses(
     given: Mapping[str, str | float],
     pattern: str,
     shapes: Mapping[str, str],
+    holding: Mapping[str, Held],
 ) -> tuple[dict[str, str], list[str]]:
+    contents = {"zeros": "inout:zeros", "changed": f"inout:{pattern}", "read": pattern}
     guess: dict[str, str] = {}
     doubts: list[str] = []
     for one in parameters:
         if one.pointer:
             shape = shapes.get(one.name) or _shape(one, parameters)
-            guess[one.name] = f"{shape}:{pattern if one.const else 'out'}"
+            starts = contents[holding[one.name]] if one.name in holding else "out"
+            guess[one.name] = f"{shape}:{pattern if one.const else starts}"
         elif one.floating:
             guess[one.name] = "1.0"
             if one.name not in given:
@@ -170,7 +208,7 @@ def _same_sizes(
     """Find two sizes that the table takes for the same; the first is then rows, perhaps."""
     sizes = [one.name for one in parameters if not one.pointer and not one.floating]
     for meaning in ("rows", "vocab"):
-        twins = [name for name in sizes if guess[name] == meaning]
+        twins = [name for name in sizes if given.get(name, guess[name]) == meaning]
         if len(twins) > 1 and not set(twins) <= set(given):
             free = "rows" if meaning == "vocab" else "vocab"
             if free not in guess.values():
@@ -190,6 +228,8 @@ def _no_input(
         return []
     if any(name in given for name in pointers):
         return []
+    if any(guess[name].endswith(f":{pattern}") for name in pointers):
+        return []  # it is read before anything is written to it
     first = pointers[0]
     shape = guess[first].split(":")[0]
     guess[first] = f"{shape}:inout:{pattern}" if len(pointers) == 1 else f"{shape}:{pattern}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oneread.source.launches import HostLaunch
-from oneread.trace.arguments import arguments_of
+from oneread.trace.arguments import Argument, arguments_of, launched_with, parameters_of
 from oneread.trace.case import Case, Extent, extent
 from oneread.trace.front.program import Loaded
 from oneread.trace.shape import Origin, Part, shape_of
@@ -80,12 +80,22 @@ def basis(loaded: Loaded, case: Case) -> Basis:
     add("grid", shape.grid, 0)
     if any(one.storage is Storage.EXTERN_SHARED for one in loaded.program.shared):
         add("shared bytes", shape.shared_bytes, 2)
+    numbers = launched_with(loaded, parameters_of(loaded.program))
     items += (
-        Item(one.name, one.shape, "guessed", role=one.role)
-        for one in arguments_of(loaded.program, case.arguments, names, case.input)
+        Item(
+            one.name,
+            f"{one.shape}{_contents(one)}",
+            "read" if one.name in numbers else "guessed",
+            role=one.role,
+        )
+        for one in arguments_of(loaded, case.arguments, names, case.input)
         if one.name not in case.arguments
     )
     return Basis(tuple(items), shape.launch, len(loaded.launches))
+
+
+def _contents(argument: Argument) -> str:
+    return f":inout:{argument.pattern}" if argument.role == "inout" else ""
 
 
 def _text(value: Extent) -> str:

@@ -59,10 +59,11 @@ _INTEGERS: Final = (INT, UINT, LONG, ULONG, LONG_LONG, ULONG_LONG)
 _SHUFFLED: Final = (*_INTEGERS, FLOAT, DOUBLE)
 _ONE_ARGUMENT: Final = (
     "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt",
-    "floor", "ceil", "trunc", "rint", "tanh",
+    "floor", "ceil", "trunc", "rint", "round", "tanh", "sin", "cos", "tan", "atan", "erf", "erfc",
 )  # fmt: skip
 _APPROXIMATE: Final = (
     "__expf", "__exp10f", "__logf", "__log2f", "__log10f", "__frcp_rn", "__fsqrt_rn", "__frsqrt_rn",
+    "__sinf", "__cosf", "__tanf", "__saturatef",
 )  # fmt: skip
 _TABLE: dict[str, list[Builtin]] = {}
 
@@ -84,7 +85,7 @@ def _maths() -> None:
     for name in _ONE_ARGUMENT:
         _add(f"{name}f {name}", "maths", FLOAT, FLOAT)
         _add(name, "maths", DOUBLE, DOUBLE)
-    for name in ("fmax", "fmin", "fmod", "pow"):
+    for name in ("fmax", "fmin", "fmod", "pow", "copysign"):
         _add(f"{name}f {name}", "maths", FLOAT, FLOAT, FLOAT)
         _add(name, "maths", DOUBLE, DOUBLE, DOUBLE)
     _add("fmaf fma", "maths", FLOAT, FLOAT, FLOAT, FLOAT)
@@ -104,6 +105,8 @@ def _maths() -> None:
             _add(name, "maths", integer, integer, integer)
         _add(f"f{name}f {name}", "maths", FLOAT, FLOAT, FLOAT)
         _add(f"f{name} {name}", "maths", DOUBLE, DOUBLE, DOUBLE)
+    for name in ("umax", "umin"):
+        _add(name, "maths", UINT, UINT, UINT)
     for integer in (INT, LONG, LONG_LONG):
         _add("abs", "maths", integer, integer)
 
@@ -120,6 +123,8 @@ def _bits() -> None:
         ("__float2int_ru", INT, FLOAT),
         ("__int2float_rn", FLOAT, INT),
         ("__uint2float_rn", FLOAT, UINT),
+        ("__brev", UINT, UINT),
+        ("__brevll", ULONG_LONG, ULONG_LONG),
         ("__popc", INT, UINT),
         ("__popcll", INT, ULONG_LONG),
         ("__ffs", INT, INT),

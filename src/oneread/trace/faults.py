@@ -51,7 +51,13 @@ class Fault:
         return FAULTS[self.id].title
 
     def __str__(self) -> str:
-        return fault_text(self.id, self.shown())
+        text, guess = fault_text(self.id, self.shown()), self.parameters.get("guess")
+        if guess is None:
+            return text
+        size, _, _ = guess.partition("=")[2].partition(":")
+        if self.id == "uninitialised":
+            return f"{text}; that {self.buffer} holds nothing from the start is a guess"
+        return f"{text}; that {self.buffer} has {size} elements is a guess"
 
     def shown(self) -> dict[str, Any]:
         """Return all that the text may name."""

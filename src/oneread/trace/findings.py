@@ -5,9 +5,10 @@ Knows counts and buffers; knows no warp.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from oneread.trace.arguments import Argument
 from oneread.trace.counts import Counts, LineCounts
 from oneread.trace.faults import Fault, Faults, Repair
 from oneread.trace.judging import Judgement
@@ -33,6 +34,7 @@ def after_run(
     counts: Counts,
     result: Sequence[Judgement],
     doubts: Sequence[Judgement],
+    guessed: Collection[str],
 ) -> None:
     """Add the faults that a finished run shows.
 
@@ -52,11 +54,14 @@ def after_run(
         The outputs against the truth.
     doubts : sequence of Judgement
         Those that are wrong if the kernel is a softmax, which only its exponentials say.
+    guessed : collection of str
+        The buffers whose size is a guess that their indices do not bear out.
     """
     known = {one.buffer for one in result}
     line = program.kernel.position.line
     for buffer in written:
-        _missing(faults, buffer, line, buffer.name in known)
+        severity = "error" if buffer.name in known else "warning"
+        _missing(faults, buffer, line, severity, buffer.name in guessed)
     by_name = {buffer.name: buffer for buffer in written}
     for judgement in result:
         if judgement.wrong:
@@ -75,6 +80,23 @@ def after_run(
         at = offset.position
         repair = Repair("insert", offset.start.line, offset.start.column, {"text": "(size_t)"})
         faults.put(_fault("latent-overflow", at.line, at.column, repair=repair, limit=offset.limit))
+
+
+#: Faults that may say no more than that the size of a buffer is another one.
+_OF_SIZE = frozenset(["out-of-bounds", "unwritten", "stray-row"])
+
+
+def note_guesses(faults: Iterable[Fault], guessed: Iterable[Argument]) -> None:
+    """Tell the faults that may come of a guess what was guessed: the argument to be passed."""
+    by_name = {one.name: one for one in guessed}
+    for fault in faults:
+        one = by_name.get(fault.buffer or "")
+        if one is not None and fault.id in _OF_SIZE:
+            contents = one.pattern or "out"
+            contents = f"inout:{contents}" if one.role == "inout" else contents
+            fault.parameters["guess"] = f"{one.name}={one.shape}:{contents}"
+        elif one is not None and fault.id == "uninitialised" and one.role == "output":
+            fault.parameters["guess"] = f"{one.name}={one.shape}:inout:zeros"
 
 
 def _fault(
@@ -104,16 +126,19 @@ def _fault(
     )
 
 
-def _missing(faults: Faults, buffer: Buffer, line: int, known: bool) -> None:
+def _missing(faults: Faults, buffer: Buffer, line: int, severity: str, guessed: bool) -> None:
     missing = [cell for cell, times in enumerate(buffer.stores) if not times]
     if missing and not all(buffer.valid):
+        written = len(buffer.stores) - len(missing)
+        if guessed and 0 < written == missing[0] and severity == "warning":
+            severity = "note"  # all up to some place: the buffer may be no longer than that
         faults.put(
             _fault(
                 "unwritten",
                 line,
                 buffer=buffer.name,
                 index=missing[0],
-                severity="error" if known else "warning",
+                severity=severity,
                 unwritten=len(missing),
                 count=len(buffer.stores),
             )

@@ -56,6 +56,7 @@ _NAMES: Final = {
     "twice": "'{name}' is declared twice in this scope",
     "function-unknown": "call to unknown function '{name}'",
     "function-hint": "write it as a __device__ function",
+    "header-hint": "{header} was not found: say its folder with -I",
     "function-as-value": "'{name}' is a function; call it",
     "call-of-value": "'{name}' is not a function",
     "geometry": "'{name}' is used by its members: {name}.x, .y, .z",
@@ -184,6 +185,10 @@ class FaultText(NamedTuple):
     text: str
 
 
+#: Who met a fault.
+_LANES: Final = " (block {block}, warp {warp}, lanes: {lanes})"
+_LANE: Final = " (block {block}, warp {warp}, lane {lane})"
+
 FAULTS: Final[dict[str, FaultText]] = {
     "race-warps": FaultText(
         "error",
@@ -271,12 +276,12 @@ FAULTS: Final[dict[str, FaultText]] = {
     "out-of-bounds": FaultText(
         "error",
         "access out of bounds",
-        "{verb} {buffer}[{index}] in line {line}, outside its length of {count} (lanes {lanes})",
+        "{verb} {buffer}[{index}] in line {line}, outside its length of {count}" + _LANES,
     ),
     "no-buffer": FaultText(
         "error",
         "access through a bad pointer",
-        "{verb} address {address} in line {line}, where no buffer is (lanes {lanes})",
+        "{verb} address {address} in line {line}, where no buffer is" + _LANES,
     ),
     "misaligned": FaultText(
         "error",
@@ -292,36 +297,36 @@ FAULTS: Final[dict[str, FaultText]] = {
     "uninitialised": FaultText(
         "error",
         "read before any write",
-        "{buffer}[{index}] is read in line {line} before anything was stored there (lanes {lanes})",
+        "{buffer}[{index}] is read in line {line} before anything was stored there" + _LANES,
     ),
     "uninitialised-variable": FaultText(
         "error",
         "variable used before it is set",
-        "{variable} is used in line {line} before it has a value (lanes {lanes})",
+        "{variable} is used in line {line} before it has a value" + _LANES,
     ),
     "overflow": FaultText(
         "error",
         "signed overflow",
-        "{left} {operator} {right} does not fit into {type} in line {line} (lane {lane})",
+        "{left} {operator} {right} does not fit into {type} in line {line}" + _LANE,
     ),
     "division-by-zero": FaultText(
-        "error", "integer division by zero", "{left} {operator} 0 in line {line} (lane {lane})"
+        "error", "integer division by zero", "{left} {operator} 0 in line {line}" + _LANE
     ),
     "shift-width": FaultText(
         "error",
         "shift by a bad width",
-        "a {bits}-bit integer is shifted by {right} in line {line} (lane {lane})",
+        "a {bits}-bit integer is shifted by {right} in line {line}" + _LANE,
     ),
     "shift-overflow": FaultText(
         "warning",
         "signed shift beyond its type",
         "{left} << {right} in line {line} is undefined before C++20: the left side is negative or "
-        "a bit is lost (lane {lane})",
+        "a bit is lost" + _LANE,
     ),
     "no-return": FaultText(
         "error",
         "function ends without a value",
-        "{function} in line {line} should return a value and reaches its end (lanes {lanes})",
+        "{function} in line {line} should return a value and reaches its end" + _LANES,
     ),
     "latent-overflow": FaultText(
         "note",
@@ -342,7 +347,7 @@ FAULTS: Final[dict[str, FaultText]] = {
     "nan-made": FaultText(
         "warning",
         "NaN made of numbers",
-        "{left} {operator} {right} in line {line} is NaN (lane {lane})",
+        "{left} {operator} {right} in line {line} is NaN" + _LANE,
     ),
     "wrong-result": FaultText(
         "error",

@@ -49,6 +49,13 @@ def rows_of_blocks(rows: int, blocks: int) -> Owner:
 
 
 @lru_cache(maxsize=8)
+def axes_of_blocks(program: Program) -> int:
+    """Return how many of the numbers of a block are used; which one the row is, is not said."""
+    names = {one.name for one in nodes(program) if isinstance(one, Special)}
+    return sum(name.startswith("blockIdx") for name in names)
+
+
+@lru_cache(maxsize=8)
 def rows_of_threads(program: Program, width: str) -> tuple[Expr, ...]:
     """Return the expressions whose value is the row of a thread; none where nothing says so.
 
@@ -154,4 +161,4 @@ def _bare(value: Any) -> Any:
     return value
 
 
-__all__ = ["rows_of_blocks", "rows_of_threads"]
+__all__ = ["axes_of_blocks", "rows_of_blocks", "rows_of_threads"]

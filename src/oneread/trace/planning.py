@@ -5,6 +5,7 @@ Runs nothing. Knows how a kernel may be launched; knows no fault.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from oneread.trace.tree import Program
 from oneread.trace.types import Pointer, Scalar
 
 TILES = (32, 64, 128, 48)
+#: For blocks that are squares of them, where the others have too many threads.
+SMALL_TILES = (16, 8)
 #: ``tile-1`` is one less than the tile of the same launch.
 VOCABS = (256, 250, 1, "tile-1")
 INPUTS = ("normal", "inf-first-tile", "all-inf", "plus-inf", "nan", "large")
@@ -139,9 +142,15 @@ def plan(subject: Subject, case: Case | None = None) -> Plan:
     if macro is not None and shape.settles_block:
         # A block of a fixed size does not follow the tile.
         macro = macro if re.search(rf"\b{macro}\b", str(shape.block.value)) else None
-    tile = None if macro is None else loaded.macros[macro]
-    other_threads = None if shape.settles_block else threads
-    factors = _factors(replace(full, k=base.k), program, tile, names.get("SPAN"), other_threads)
+    tiles: tuple[Value, ...] = ()
+    if macro is not None:
+        sizes = [math.prod(extent(shape.block.value, {**names, macro: one})) for one in TILES]
+        fit = [one for one, size in zip(TILES, sizes, strict=True) if size <= limits.threads]
+        many = len({*fit} - {loaded.macros[macro]}) > 0
+        tiles = _first(loaded.macros[macro], tuple(fit) if many else SMALL_TILES)
+    fixed = shape.settles_block or (macro is not None and _is_stated(subject.text, macro))
+    span, other_threads = names.get("SPAN"), None if fixed else threads
+    factors = _factors(replace(full, k=base.k), program, tiles, span, other_threads)
     return Plan(base, macro, threads, factors, tuple(pairwise(factors)))
 
 
@@ -157,12 +166,22 @@ def _with_tile(subject: Subject, case: Case) -> Case:
     return case
 
 
+def _is_stated(text: str, macro: str) -> bool:
+    """Say whether a text says that a block has the threads of a macro, in code or a comment."""
+    equal = rf"blockDim(\.x)?\s*[!=]?=\s*{macro}\b|\b{macro}\s*[!=]=\s*blockDim"
+    return re.search(rf"{equal}|<<<[^;>]*,\s*{macro}\s*(,[^;>]*)?>>>", text) is not None
+
+
 def _factors(
-    case: Case, program: Program, tile: int | None, span: int | None, threads: int | None
+    case: Case,
+    program: Program,
+    tiles: tuple[Value, ...],
+    span: int | None,
+    threads: int | None,
 ) -> dict[str, tuple[Value, ...]]:
     found: dict[str, tuple[Value, ...]] = {}
-    if tile is not None:
-        found["tile"] = _first(tile, TILES)
+    if tiles:
+        found["tile"] = tiles
     if span is not None:
         found["span"] = _first(span, SPANS)
     if not case.data:

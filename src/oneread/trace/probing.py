@@ -50,7 +50,7 @@ class Probe:
     plan: Plan
     outcomes: tuple[Outcome, ...]
     findings: tuple[Finding, ...]
-    """The worst first."""
+    """The worst first, those that take a block of another size behind all others."""
     tried: int
     """Launches that were made in all, to shrink faults too."""
 
@@ -71,7 +71,13 @@ class Probe:
 
     def worst(self) -> str | None:
         """Return the severity of the worst fault, None where there is none."""
-        return self.findings[0].fault.severity if self.findings else None
+        return (
+            min((one.fault for one in self.findings), key=order).severity if self.findings else None
+        )
+
+    def is_of_other_block(self, finding: Finding) -> bool:
+        """Say whether a fault takes a block of a size that the source does not speak of."""
+        return finding.case.block != self.plan.base.block
 
 
 def probe(subject: Subject, case: Case | None = None, launches: slice | None = None) -> Probe:
@@ -165,8 +171,11 @@ class _Prober:
     def probe(self) -> Probe:
         outcomes = [self.outcome(case) for case in self.plan.launches]
         must_run(self.subject, outcomes[0])
-        findings = sorted(self.shrunk(outcomes), key=lambda finding: order(finding.fault))
-        return Probe(self.plan, tuple(outcomes), tuple(findings), len(self.known))
+        findings = tuple(self.shrunk(outcomes))
+        made = Probe(self.plan, tuple(outcomes), findings, len(self.known))
+        ranks = {id(one): (made.is_of_other_block(one), order(one.fault)) for one in findings}
+        findings = tuple(sorted(findings, key=lambda one: ranks[id(one)]))
+        return replace(made, findings=findings, tried=len(self.known))
 
     def outcome(self, case: Case) -> Outcome:
         command = self.subject.command(case)

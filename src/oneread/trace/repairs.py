@@ -20,6 +20,9 @@ _CLOSING = {"[": "]", "(": ")"}
 #: Names of exponentials in the source, for a guard around them.
 _EXPONENTIAL = re.compile(r"\b(__expf|expf|exp2f|exp2|exp)\s*$")
 
+#: What may be looked at a second time: a name, with members and elements.
+_PLACE = re.compile(r"[A-Za-z_][\w.\[\]>-]*")
+
 #: A loop that starts at a macro, or at half of it, and halves.
 _HALVING = re.compile(
     r"^(?P<margin>[ \t]*)for\s*\([^;=]*=\s*(?P<macro>\w+)\s*(?:/\s*2|>>\s*1)?\s*;[^;]*;"
@@ -123,7 +126,11 @@ def _guard(fault: Fault, line: str, bound: str, value: str) -> Repair | None:
 
 
 def _skip(fault: Fault, line: str) -> Repair | None:
-    """Return ``expf(x - m)`` as ``(m == -INFINITY ? 0.0f : expf(x - m))``."""
+    """Return ``expf(x - m)`` as ``(x == -INFINITY ? 0.0f : expf(x - m))``.
+
+    That is what it gives for any other m, and NaN in x stays, which a guard by a maximum that
+    passes over NaN would make 0. Where x is an expression, m is what is looked at.
+    """
     at = fault.column - 1
     depth = 0
     for place in range(at - 1, -1, -1):
@@ -139,10 +146,11 @@ def _skip(fault: Fault, line: str) -> Repair | None:
     end = closed(line, place)
     if name is None or line[place] != "(" or end < 0:
         return None
-    call, subtracted = line[name.start() : end], line[at + 1 : end - 1].strip()
-    if not re.fullmatch(r"[\w.\[\]>-]+", subtracted):
+    call, sides = line[name.start() : end], (line[place + 1 : at], line[at + 1 : end - 1])
+    looked_at = next((one.strip() for one in sides if _PLACE.fullmatch(one.strip())), None)
+    if looked_at is None:
         return None
-    guarded = f"({subtracted} == -INFINITY ? 0.0f : {call})"
+    guarded = f"({looked_at} == -INFINITY ? 0.0f : {call})"
     return _replace(fault, name.start(), call, guarded)
 
 

@@ -14,6 +14,7 @@ from oneread.trace.tree import (
     Convert,
     Declare,
     Expr,
+    For,
     Index,
     Literal,
     Load,
@@ -59,20 +60,24 @@ def row_shapes(program: Program, sizes: Mapping[str, str | float]) -> dict[str, 
     Returns
     -------
     dict
-        ``rows*vocab`` or ``rows*k`` for a buffer with an index that something is multiplied by such
-        a size in; ``rows`` for one whose only index is what is multiplied by the length of a row
-        elsewhere; ``vocab`` for one whose indices run below that length and are not made of the
-        block's number. Nothing where the kernel has no rows, and of a buffer with other uses.
+        ``rows*vocab``, ``rows*k`` or ``vocab*rows`` for a buffer with an index that something is
+        multiplied by such a size in, the second one: ``k*vocab`` if that runs below k, and
+        ``rows*5`` if it is the number of a row that a constant is multiplied with; ``rows`` for one
+        whose only index is what is multiplied by the length of a row elsewhere; ``vocab`` for one
+        whose indices run below that length and are not made of the block's number; a number for
+        one whose index is counted up to it. Where the kernel has no rows, ``vocab`` for a buffer
+        whose only index is made of the block's number and compared with that size. Nothing of a
+        buffer with other uses.
     """
-    known = frozenset((name, size) for name, size in sizes.items() if size in ("vocab", "k"))
+    known = frozenset(one for one in sizes.items() if one[1] in ("rows", "vocab", "k"))
     return dict(_row_shapes(program, known))
 
 
 @lru_cache(maxsize=8)  # a program is launched many times
-def _row_shapes(program: Program, sizes: frozenset[tuple[str, str]]) -> Mapping[str, str]:
-    facts = _Facts(program, dict(sizes))
+def _row_shapes(program: Program, sizes: frozenset[tuple[str, str | float]]) -> Mapping[str, str]:
+    facts = _Facts(program, {name: str(size) for name, size in sizes})
     pointers = [one for one in program.kernel.parameters if isinstance(one.type, Pointer)]
-    found = {one.name: facts.shape(one) for one in pointers} if facts.numbers else {}
+    found = {one.name: facts.shape(one) for one in pointers}
     return {name: shape for name, shape in found.items() if shape}
 
 
@@ -81,7 +86,7 @@ class _Facts:
 
     def __init__(self, program: Program, sizes: Mapping[str, str]) -> None:
         self.program = program
-        named = {"vocab": set[Variable](), "k": set[Variable]()}
+        named = {size: set[Variable]() for size in ("rows", "vocab", "k")}
         for one in filter(_is_integer, program.kernel.parameters):
             if one.name in sizes:
                 named[sizes[one.name]].add(one)
@@ -92,15 +97,22 @@ class _Facts:
         }
         times = self.multiplied(self.lengths)
         self.numbers = {name for _, other in times for name in self.names(other)}
+        self.blocks = closed(program, set(), _of_block, self.cut)
+        self.few = self.counted(closed(program, named["k"], _never))
         self.products = {
+            "k*vocab": [product for product, other in times if self.is_of_few(other)],
             "rows*vocab": [product for product, _ in times],
             "rows*k": [one for one, _ in self.multiplied(closed(program, named["k"], _never))],
+            "vocab*rows": [
+                one for one, _ in self.multiplied(closed(program, named["rows"], _never))
+            ],
+            **self.constant_rows(),
         }
+        self.limits = dict(_limits(program))
         self.offsets = {
             shape: closed(program, set(), _among(these), self.cut)
             for shape, these in self.products.items()
         }
-        self.blocks = closed(program, set(), _of_block, self.cut)
         below = {
             one
             for side, bound in _compared(program)
@@ -121,6 +133,29 @@ class _Facts:
             if has(one, sizes, _never) and not has(other, sizes, _never)
             if any(isinstance(leaf, VariableRef | Special) for leaf in under(other))
         ]
+
+    def counted(self, sizes: set[Variable]) -> set[Variable]:
+        """Return the variables that are compared with nothing but one of these sizes."""
+        return {
+            name
+            for side, bound in _compared(self.program)
+            if isinstance(name := _name(side), Variable) and _name(bound) in sizes
+        }
+
+    def is_of_few(self, number: Expr) -> bool:
+        """Say whether a number runs below k and is not made of the block's."""
+        return has(number, self.few, _never) and not has(number, self.blocks, _of_block)
+
+    def constant_rows(self) -> dict[str, list[Binary]]:
+        """Return the products of the number of a row with a constant, by the shape they say."""
+        found: dict[str, list[Binary]] = {}
+        for node in nodes(self.program):
+            if isinstance(node, Binary) and node.operator == "*":
+                for one, other in ((node.left, node.right), (node.right, node.left)):
+                    many = _bare(other)
+                    if _name(one) in self.numbers and isinstance(many, Literal):
+                        found.setdefault(f"rows*{many.value}", []).append(node)
+        return found
 
     def names(self, number: Expr) -> Iterator[Variable | str]:
         """Yield the variable or the word of CUDA that an expression is, and what that copies."""
@@ -148,18 +183,27 @@ class _Facts:
             if _moved(node) is pointer:
                 uses -= 1
                 found |= {self.of_index(index) for index in moves(node)}
-        whole = found & {"rows*vocab", "rows*k"}
+        whole = found & {*self.products}
         if whole:
             return whole.pop() if len(whole) == 1 else None
-        return found.pop() if len(found) == 1 and not uses else None
+        alone = len(found) == 1 and not uses
+        # An index counts vectors, a size their numbers.
+        counted = isinstance(pointer.type, Pointer) and isinstance(pointer.type.target, Scalar)
+        return found.pop() if alone and (counted or self.numbers) else None
 
     def of_index(self, index: Expr) -> str | None:
         """Return the shape of a buffer with this index."""
         for shape, products in self.products.items():
             if has(index, self.offsets[shape], _among(products), self.cut):
                 return shape
-        if _name(index) in self.numbers:
+        name = _name(index)
+        if name in self.numbers:
             return "rows"
+        if isinstance(name, Variable) and name in self.limits:
+            return self.limits[name]
+        if not self.numbers:
+            flat = name in self.counted(self.lengths) and has(index, self.blocks, _of_block)
+            return "vocab" if flat else None
         below = has(index, self.below, self.is_below)
         return "vocab" if below and not has(index, self.blocks, _of_block, self.cut) else None
 
@@ -168,6 +212,19 @@ class _Facts:
         if isinstance(node, Special):
             return node.name in self.below_special
         return self.is_column(node)
+
+
+def _limits(program: Program) -> Iterator[tuple[Variable, str]]:
+    """Yield the variables of loops that count up to a constant, and that."""
+    for node in nodes(program):
+        if not isinstance(node, For) or not isinstance(node.condition, Binary):
+            continue
+        bound = _bare(node.condition.right)
+        counted = _name(node.condition.left)
+        own = [one.variable for one in node.start if isinstance(one, Declare)]
+        if node.condition.operator == "<" and isinstance(bound, Literal) and counted in own:
+            assert isinstance(counted, Variable)
+            yield counted, str(bound.value)
 
 
 def _of_block(node: Node) -> bool:

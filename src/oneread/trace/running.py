@@ -12,7 +12,7 @@ from typing import Any
 
 from oneread.spec.words import plural
 from oneread.trace import inputs
-from oneread.trace.arguments import Argument, arguments_of
+from oneread.trace.arguments import Argument, arguments_of, guessed_sizes
 from oneread.trace.case import Case, extent
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
@@ -20,7 +20,7 @@ from oneread.trace.compiler.layout import layout
 from oneread.trace.counts import Counts, gather
 from oneread.trace.errors import LimitError, UsageError
 from oneread.trace.faults import Fault, Faults, order
-from oneread.trace.findings import after_run
+from oneread.trace.findings import after_run, note_guesses
 from oneread.trace.front.program import Loaded
 from oneread.trace.identities import identity_of
 from oneread.trace.judging import Judgement, Output, Problem, guess, is_guessed, judge
@@ -29,7 +29,7 @@ from oneread.trace.machine.floats import round32
 from oneread.trace.machine.launch import Clock, Launch
 from oneread.trace.machine.memory import Buffer, CellError, Finer
 from oneread.trace.machine.values import FULL
-from oneread.trace.ownership import Owner, rows_of_blocks, rows_of_threads
+from oneread.trace.ownership import Owner, axes_of_blocks, rows_of_blocks, rows_of_threads
 from oneread.trace.recording import Memory, Recorder, Recording, memory
 from oneread.trace.repairs import add_repairs
 from oneread.trace.schedules import Schedule
@@ -127,7 +127,7 @@ class _Session:
         case.limits.check_launch(self._grid, self._block)
         self._faults = Faults()
         self._device = Device(self._faults, finer)
-        self._arguments = arguments_of(loaded.program, case.arguments, self._names, case.input)
+        self._arguments = arguments_of(loaded, case.arguments, self._names, case.input)
         unknown = set(case.truth or ()) - {one.name for one in self._arguments}
         if unknown:
             raise UsageError(f"no parameter is named {min(unknown)!r}, which a truth is given for")
@@ -158,8 +158,19 @@ class _Session:
             (context.exps[0], context.exps[1]),
         )
         result, doubts = self._judge(counts)
-        after_run(self._faults, self._program, context, self._written(), counts, result, doubts)
+        sizes = guessed_sizes(self._program, self._case.arguments)
+        after_run(
+            self._faults,
+            self._program,
+            context,
+            self._written(),
+            counts,
+            result,
+            doubts,
+            [name for name, by_index in sizes.items() if not by_index],
+        )
         faults = self._faults.sorted()
+        note_guesses(faults, [one for one in self._arguments if one.name in sizes])
         self._add_repairs(faults, result)
         return Run(
             self._program.kernel.name,
@@ -252,13 +263,13 @@ class _Session:
     def _in_rows(self, argument: Argument) -> bool:
         """Say whether a buffer is (rows, vocab) and the kernel finds rows by their length."""
         width = _bound(self._arguments)
-        if _plain(argument.shape) != "rows*vocab" or width is None:
+        if argument.shape.replace(" ", "") != "rows*vocab" or width is None:
             return False
         return has_rows(self._program, width)
 
     def _owner(self) -> Owner:
         """Return which rows a block may touch; all, where the kernel says which a thread has."""
-        if self._own_rows:
+        if self._own_rows or axes_of_blocks(self._program) > 1:
             return lambda _: None
         return rows_of_blocks(self._case.rows, math.prod(self._grid))
 

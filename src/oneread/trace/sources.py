@@ -36,7 +36,7 @@ class Source:
     defines : mapping, optional
         Macros.
     folders : iterable of Path
-        Where ``#include "file"`` is looked for.
+        Where ``#include "file"`` is looked for, after the folder of the file itself.
     name : str, optional
         What a text is called in messages.
     limits : Limits, optional
@@ -58,6 +58,7 @@ class Source:
         limits: Limits | None = None,
     ) -> None:
         known, self.text = read_source(source)
+        folders = (*beside(source), *folders)
         self.name = name or known
         self.defines = {macro: str(value) for macro, value in (defines or {}).items()}
         settings = Settings(kernel or "", self.defines, tuple(folders), limits or Limits())
@@ -208,11 +209,22 @@ def unused_macro(names: Sequence[str], macro: str, near: str) -> UsageError:
     return UsageError(f"{' and '.join(names)} {never} the macro {macro}{hint}")
 
 
+def beside(source: str | Path) -> tuple[Path, ...]:
+    """Return the folder that a file lies in, which its own headers are looked for first in."""
+    return () if _is_text(source) else (Path(source).parent,)
+
+
+def _is_text(source: str | Path) -> bool:
+    # A text that begins a kernel has a brace; a file whose name has one can be given as a Path.
+    return isinstance(source, str) and bool(
+        set("\n{") & set(source) or not source.endswith(SUFFIXES)
+    )
+
+
 def read_source(source: str | Path) -> tuple[str, str]:
     """Return the name and the text of a source: ``<text>`` if it is the text itself."""
-    # A text that begins a kernel has a brace; a file whose name has one can be given as a Path.
-    if isinstance(source, str) and (set("\n{") & set(source) or not source.endswith(SUFFIXES)):
-        return "<text>", source
+    if _is_text(source):
+        return "<text>", str(source)
     path = Path(source)
     with path.open("rb") as file:  # which may be a device without an end
         content = file.read(_LARGEST + 1)

@@ -16,7 +16,7 @@ from oneread.trace.case import Case, Extent
 from oneread.trace.gallery import case_of, entry_of
 from oneread.trace.limits import Limits
 from oneread.trace.running import Run
-from oneread.trace.sources import Source, read_source
+from oneread.trace.sources import Source, beside, read_source
 
 
 class Subject:
@@ -44,6 +44,7 @@ class Subject:
         self.name, self.text = read_source(source)
         self.called = entry.key if entry else str(source) if self.name != "<text>" else "FILE"
         self.kernel, self.folders, self.entry = kernel, tuple(folders), entry
+        self._beside = beside(source)
         self._sources: dict[tuple[tuple[tuple[str, str], ...], Limits], Source] = {}
 
     @classmethod
@@ -56,6 +57,7 @@ class Subject:
         """Return the same kernel with another text."""
         other = Subject(f"{text}\n" if "\n" not in text else text, self.kernel, self.folders)
         other.name, other.called, other.entry = self.name, self.called, self.entry
+        other._beside = self._beside
         return other
 
     def complete(self, case: Case) -> Case:
@@ -67,8 +69,9 @@ class Subject:
         # A text is the same however long it may run: several runs that share a time read it once.
         key = tuple(sorted(case.defines.items())), replace(case.limits, seconds=0.0)
         if key not in self._sources:
+            folders = (*self._beside, *self.folders)
             self._sources[key] = Source(
-                self.text, self.kernel, case.defines, self.folders, self.name, case.limits
+                self.text, self.kernel, case.defines, folders, self.name, case.limits
             )
         return self._sources[key]
 

@@ -146,7 +146,10 @@ ACCEPTED: Final = (
     ),
     Accepted(
         "maths of float and double",
-        "y[0] = expf(x[0]) + __expf(x[1]) + rsqrtf(2) + max(vocab, 3) + fmaf(1, 2, 3);",
+        (
+            "y[0] = expf(x[0]) + __expf(x[1]) + rsqrtf(2) + max(vocab, 3) + fmaf(1, 2, 3) + "
+            "erff(x[2]) + sinf(x[3]) + roundf(x[4]) + copysignf(1, x[5]) + __saturatef(x[6]);"
+        ),
     ),
     Accepted("`isnan`, `isinf`, `isfinite`", "y[0] = isnan(x[0]) || isinf(x[0]) ? 0 : 1;"),
     Accepted(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from oneread import __version__
+from oneread.trace.basis import basis
 from oneread.trace.case import Case
 from oneread.trace.compiler.layout import leaves
 from oneread.trace.counts import CACHE_KB_A_BLOCK, RESIDENT_BLOCKS, Counts, LineCounts, Pass
@@ -198,7 +199,7 @@ def _run(launched: Launched, resident_blocks: int, cache_kb: float | None) -> Tr
         "name": launched.name,
         "kernel": run.kernel,
         "source": {"name": source.name, "text": source.text},
-        "launch": _launch(case, run),
+        "launch": _launch(launched),
         "settings": asdict(case.limits),
         "buffers": buffers,
         "counts": _counts(run.counts, resident_blocks, cache_kb),
@@ -213,7 +214,9 @@ def _run(launched: Launched, resident_blocks: int, cache_kb: float | None) -> Tr
     }
 
 
-def _launch(case: Case, run: Run) -> Trace:
+def _launch(launched: Launched) -> Trace:
+    case, run = launched.case, launched.run
+    found = basis(launched.source.loaded, case)
     return {
         "grid": run.grid,
         "block": run.block,
@@ -224,6 +227,11 @@ def _launch(case: Case, run: Run) -> Trace:
         "input": case.input,
         "schedule": run.schedule,
         "arguments": [_plain(asdict(one)) for one in run.arguments],
+        "basis": {
+            "line": None if found.launch is None else found.launch.line,
+            "launches": found.launches,
+            "items": [one._asdict() for one in found.items],
+        },
     }
 
 

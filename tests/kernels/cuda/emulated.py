@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,11 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 HERE = Path(__file__).parent
 #: A target whose kernels may do all that the emulation knows.
 TARGET = "sm_90"
+#: Not unique: libraries have variables of one name, which would become one, of different sizes.
+_OPTIONS = (
+    "-O1", "-std=c++17", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
+    "-fno-gnu-unique", "-pthread", "-shared", "-fPIC", "-w",
+)  # fmt: skip
 _SHARED_ARRAY = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?(\w+(?: \w+)*) (\w+)\[\];")
 
 
@@ -33,6 +39,16 @@ class Device(NamedTuple):
 
     index: int = 0
     target: str = TARGET
+
+
+class Beside(ctypes.Structure):
+    """What kernels/cuda/beside.cuh has by this name."""
+
+    _fields_ = (
+        ("where", ctypes.c_void_p),
+        ("lengths", ctypes.c_void_p),
+        ("strides", ctypes.c_longlong * 6),
+    )
 
 
 class Function(NamedTuple):
@@ -49,16 +65,18 @@ class Launch:
 
     def __init__(
         self, function: Function, grid: int, block: int, dynamic_bytes: int, numbers: list[int],
-        record: Any, what: str,
+        record: Any, what: str, strides: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.function, self.grid, self.block, self.what = function, grid, block, what
-        self.numbers = numbers
+        self.numbers, self.strides = numbers, (ctypes.c_longlong * 6)(*strides)
 
     def __call__(
-        self, stream: int, x: int, y: int, temperature: float = 1.0, temperatures: int = 0
-    ) -> None:
+        self, stream: int, x: int, y: int, temperature: float = 1.0, temperatures: int = 0,
+        where: int = 0, lengths: int = 0,
+    ) -> None:  # fmt: skip
         held = [ctypes.c_void_p(x), ctypes.c_void_p(y), *map(ctypes.c_longlong, self.numbers)]
         held += [ctypes.c_double(temperature), ctypes.c_void_p(temperatures)]
+        held.append(Beside(where, lengths, self.strides))
         launch(self.function, self.grid, self.block, held, type(self).order)
 
 
@@ -80,9 +98,8 @@ def compiled(
     if array := _SHARED_ARRAY.search(path.read_text(encoding="utf-8")):
         macros += [f"-DDYNAMIC_TYPE={array[1]}", f"-DDYNAMIC={array[2]}"]
     library = kept() / f"{kernel}_{hashlib.sha256(repr(macros).encode()).hexdigest()[:16]}.so"
-    words = [COMPILER, "-O1", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
-    words += ["-fwrapv", "-fno-strict-aliasing", "-fno-gnu-unique", "-pthread", *macros, "-I", folder]
-    subprocess.run([*map(str, words), HERE / "emulated.cpp", "-o", library], check=True)
+    words = [COMPILER, *_OPTIONS, *macros, "-I", folder, HERE / "emulated.cpp", "-o", library]
+    subprocess.run([str(word) for word in words], check=True)
     run = ctypes.CDLL(str(library)).launch
     run.restype = ctypes.c_char_p
     run.argtypes = [ctypes.c_int] * 3 + [ctypes.c_void_p, ctypes.c_int]
@@ -108,10 +125,10 @@ def loaded(
 
 
 @pytest.fixture
-def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let oneread.runtime.cuda run its launches on the CPU; memory is that of NumPy arrays."""
     cuda.prepared.cache_clear()
-    monkeypatch.setattr(cuda.driver, "device", lambda index: Device(index))
+    monkeypatch.setattr(cuda.driver, "device", Device)
     monkeypatch.setattr(cuda, "_loaded", loaded)
     monkeypatch.setattr(cuda, "Launch", Launch)
     yield

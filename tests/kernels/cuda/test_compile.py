@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oneread.runtime import cuda, cuda_topk, nvrtc, tuning
+from oneread.runtime import cuda, cuda_read, cuda_topk, nvrtc, tuning
 from oneread.sass import assert_sass
 
 pytestmark = pytest.mark.skipif(
@@ -60,22 +60,34 @@ def test_narrow_accesses_compile_too(op: str, vector_bytes: int) -> None:
             assert code_of(tuning.choose(op, what, "sm_80"), "sm_80").log == ""
 
 
-@pytest.mark.parametrize("op", [0, 1, 2])
-def test_rows_side_by_side_compile(op: int) -> None:
-    source = cuda.source("softmax_across")
-    for number, size in tuning.ELEMENTS.values():
-        defines = cuda.across_defines(number, size, 0) | {"OP": op}
-        cubin = nvrtc.compile_cubin(
-            source.text, "sm_75", name=source.name, defines=defines, headers=source.headers
-        )
-        assert cubin.log == ""
+@pytest.mark.parametrize("op", OPS)
+def test_rows_side_by_side_compile(op: str) -> None:
+    for choices in tuning.choices_across(op, "sm_75").values():
+        for choice in choices:
+            assert code_of(choice, "sm_75").log == "", choice
 
 
+def test_strips_read_neighbours_at_once_and_spill_nothing(tmp_path: Path) -> None:
+    found = tuning.choices_across("softmax", "sm_90")
+    strips = [
+        choice
+        for dtype in ("float32", "bfloat16", "float64")
+        for choice in found[dtype]
+        if choice.kernel == "softmax_strip"
+    ]
+    assert strips
+    for i, choice in enumerate(strips):
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice, "sm_90").code)
+        assert_sass(path).no_spills().vector_load(dict(choice.defines)["VECTOR_BYTES"])
+
+
+@pytest.mark.parametrize("k", [64, 2048])
 @pytest.mark.parametrize("target", nvrtc.TARGETS)
-def test_top_k_compiles_without_a_word(target: str) -> None:
+def test_top_k_compiles_without_a_word(target: str, k: int) -> None:
     switches = [(dtype, turn) for turn, dtype in enumerate(tuning.ELEMENTS)] + [("float32", 5)]
     for dtype, turn in switches:
-        what = tuning.Rows(dtype, 10 if turn % 2 else 500, 70_001, 16, turn % 2 == 0, 64)
+        what = tuning.Rows(dtype, 10 if turn % 2 else 500, 70_001, 16, turn % 2 == 0, k)
         choice = tuning.choose("topk", what, target, temperature=turn % 3)
         more = {"SUMS": int(turn > 0), "LONG": int(turn > 2)}
         choice = choice._replace(defines=(*choice.defines, *more.items()))
@@ -97,3 +109,88 @@ def test_every_row_of_the_table_of_top_k_reads_16_bytes_and_spills_nothing(tmp_p
         path.write_bytes(code)
         checked = assert_sass(path).no_spills().vector_load(16)
         checked.blocks_per_sm(defines["MIN_BLOCKS"], defines["BLOCK_THREADS"])
+
+
+#: The launches that leave the fewest registers, of each kernel: op, type, rows, columns.
+CROWDED = (
+    ("softmax", "float32", 4000, 32_768), ("softmax", "bfloat16", 4000, 65_536),
+    ("softmax", "bfloat16", 4000, 32_768), ("log_softmax", "float32", 4000, 128_256),
+    ("softmax", "float64", 4000, 2048), ("softmax", "bfloat16", 4000, 1_000_000),
+    ("logsumexp", "bfloat16", 4000, 131_072), ("logsumexp", "float32", 4000, 4096),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [{"WHERE": 2, "LENGTHS": 1}, {"WHERE": 1, "LOOPS": 2}])
+def test_masks_and_lengths_spill_nothing(beside: dict[str, int], tmp_path: Path) -> None:
+    for i, (op, dtype, rows, vocab) in enumerate(CROWDED):
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab), "sm_90").beside(beside)
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice, "sm_90").code)
+        try:
+            assert_sass(path).no_spills()
+        except AssertionError as error:
+            raise AssertionError(f"{choice.kernel} of {dtype} {vocab}: {error}") from None
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_masks_and_lengths_compile_without_a_word(target: str) -> None:
+    masked = {"WHERE": 1, "LENGTHS": 1}
+    for op, dtype, rows, vocab in CROWDED[::2]:
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab, 16, aligned=False), target)
+        choice = choice.beside(masked | {"LOOPS": 2})
+        assert code_of(choice, target).log == "", choice
+    for op in OPS:
+        neighbours = tuning.Neighbours("bfloat16", 64, 100, 2, masked=True)
+        choice = tuning.choose_across(op, neighbours, target)
+        assert choice.kernel == "softmax_across"
+        choice = choice.beside(masked)
+        assert code_of(choice, target).log == "", choice
+
+
+ALL_OF_READ = cuda_read.Asked(entropy=True, sum_p2=True, argmax=True, ranks=cuda_read.MOST_RANKS)
+OF_READ = {
+    "none": cuda_read.Asked(), "entropy": cuda_read.Asked(entropy=True),
+    "sum_p2": cuda_read.Asked(sum_p2=True), "argmax": cuda_read.Asked(argmax=True),
+    "rank": cuda_read.Asked(ranks=1), "all": ALL_OF_READ,
+    "state": ALL_OF_READ._replace(state=True),
+}  # fmt: skip
+
+
+def code_of_read(choice: tuning.Choice, asked: cuda_read.Asked, target: str) -> nvrtc.Cubin:
+    return code_of(choice._replace(defines=cuda_read.defines(choice, asked)), target)
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_read_compiles_without_a_word(target: str) -> None:
+    dtypes = ["float32", "bfloat16", "float16", "float64"]
+    for turn, asked in enumerate(OF_READ.values()):
+        what = tuning.Rows(dtypes[turn % 4], 500, (100, 9000)[turn % 2], 16, aligned=turn % 3 > 0)
+        choice = tuning.choose("read", what, target, temperature=turn % 3, ranks=asked.ranks)
+        assert code_of_read(choice, asked, target).log == "", (choice, asked)
+
+
+@pytest.mark.parametrize("name", ["none", "rank", "all"])
+def test_every_row_of_the_table_of_read_reads_16_bytes_and_spills_nothing(
+    name: str, tmp_path: Path
+) -> None:
+    found = tuning.choices("read", "sm_90")
+    choices = [one for dtype in ("float32", "bfloat16", "float64") for one in found[dtype]]
+    for i, choice in enumerate(choices):
+        asked = OF_READ[name]
+        if choice.ranks is not None:
+            asked = asked._replace(ranks=min(asked.ranks, choice.ranks))
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of_read(choice, asked, "sm_90").code)
+        assert_sass(path).no_spills().vector_load(16)
+
+
+@pytest.mark.parametrize("name", ["none", "all", "state"])
+def test_read_along_another_axis_compiles(name: str) -> None:
+    source = cuda.source("online_read_across")
+    for turn, dtype in enumerate(tuning.ELEMENTS):
+        cubin = nvrtc.compile_cubin(
+            source.text, ("sm_75", "sm_90")[turn % 2], name=source.name,
+            defines=cuda_read.across_defines(dtype, turn % 3, OF_READ[name]),
+            headers=source.headers,
+        )  # fmt: skip
+        assert cubin.log == ""

@@ -215,3 +215,24 @@ def test_barrier_between_lanes_that_met_by_syncwarp_is_noted() -> None:
     body = "__shared__ float s[32]; s[threadIdx.x] = x[threadIdx.x]; __syncwarp();\n"
     body += "__syncthreads();\ny[threadIdx.x] = s[31 - threadIdx.x];"
     assert idle(traced(body, block=32)) == [3]
+
+
+MAXIMUM = "__shared__ int m; if (threadIdx.x == 0) atomicExch(&m, -1);\n__syncthreads();\n"
+MAXIMUM += "atomicMax(&m, (int)threadIdx.x);\n__syncthreads();\n"
+MAXIMUM += "if (threadIdx.x == 0) y[0] = atomicAdd(&m, 0);"
+
+
+def test_barrier_between_atomics_of_two_kinds_is_needed() -> None:
+    assert idle(traced(MAXIMUM)) == []
+
+
+def test_barrier_between_additions_that_nobody_looks_at_is_noted() -> None:
+    body = "__shared__ int n; if (threadIdx.x == 0) n = 0;\n__syncthreads();\natomicAdd(&n, 1);\n"
+    body += "__syncthreads();\natomicAdd(&n, 2);\n__syncthreads();\ny[0] = n;"
+    assert idle(traced(body)) == [5]
+
+
+@pytest.mark.parametrize(("use", "fault"), [("", False), ("y[0] = ", True)])
+def test_exchange_whose_result_is_not_used_reads_nothing(use: str, fault: bool) -> None:
+    body = f"__shared__ int m; {use}atomicExch(&m, -1); y[threadIdx.x] = 0;"
+    assert bool(traced(body, block=32).having("uninitialised")) == fault

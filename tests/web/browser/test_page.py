@@ -213,6 +213,61 @@ def test_kernel_of_ones_own_is_run(page: Any, tab: Any) -> None:
     assert "no fault" in page.locator(".heading").inner_text()
 
 
+NORM = """__global__ void norm(const float* x, float* y, int hidden) {
+    const int i = blockIdx.x * hidden + threadIdx.x;
+    y[i] = 2.0f * x[i];
+}
+
+void run(const float* x, float* y) { norm<<<2, 64>>>(x, y, 64); }
+"""
+
+
+def test_line_says_what_of_a_launch_was_read_and_what_guessed(page: Any, tab: Any) -> None:
+    page.get_by_label("Kernels on the page").select_option("kernel.cu")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
+    tab.ran()
+    tab.type_over(NORM)
+    page.keyboard.press("Control+Enter")
+    basis = page.locator(".basis")
+    basis.filter(has_text="block 64").wait_for()
+    assert "x y [rows*vocab], hidden=vocab" in basis.inner_text()
+    basis.get_by_role("button", name="line 6").click()
+    page.locator(".cm-line.paired", has_text="<<<2, 64>>>").wait_for()
+
+
+def test_kernel_of_the_gallery_has_nothing_to_guess(page: Any) -> None:
+    assert page.locator(".basis").count() == 0
+
+
+def test_run_that_overtakes_a_probe_is_no_refusal(page: Any, tab: Any) -> None:
+    page.get_by_label("Kernels on the page").select_option("zoo_odd_tree")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 2")
+    tab.ran()
+    page.get_by_role("button", name="Try other launches").click()
+    page.locator(".probe h3").wait_for()
+    page.get_by_role("button", name="Run").click()
+    page.locator(".probe h3", has_text="Broken off").wait_for()
+    page.locator(".said.on", has_text="Broken off").wait_for()
+    tab.ran()
+    assert page.locator(".refusal").count() == 0
+    assert page.locator(".probe progress").count() == 0
+
+
+def test_probe_says_how_many_launches_met_a_limit(page: Any, tab: Any) -> None:
+    page.get_by_label("Kernels on the page").select_option("kernel.cu")
+    page.wait_for_function("() => document.querySelectorAll('.column').length === 1")
+    tab.ran()
+    tab.type_over(
+        "__global__ void k(const float* x, float* y, int vocab) {\n"
+        "    while (vocab == 250) { }\n"
+        "    if (threadIdx.x < vocab) y[threadIdx.x] = x[threadIdx.x];\n}\n"
+    )
+    page.keyboard.press("Control+Enter")
+    tab.ran()
+    page.get_by_role("button", name="Try other launches").click()
+    page.locator(".probe .stopped", has_text="met a limit").wait_for()
+
+
 def test_sequence_shows_its_launches(page: Any, tab: Any) -> None:
     page.get_by_label("Kernels on the page").select_option("safe_unfused")
     page.wait_for_function("() => document.querySelectorAll('.column').length === 2")

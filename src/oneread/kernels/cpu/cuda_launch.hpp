@@ -1,33 +1,68 @@
 // A kernel on a GPU with all of its arguments but the few that change from call to call.
 //
-// Knows the driver by one address: it neither loads it nor needs its headers.
+// Knows the driver by addresses: it neither loads it nor needs its headers.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 namespace oneread {
 
+// Functions of the driver. A context is a GPU as this process uses it.
+struct CudaDriver {
+  // cuLaunchKernel: function, grid, block, shared bytes, stream, arguments, extra.
+  using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, void*, void**, void**);
+  using Context = int (*)(void**);
+  using Push = int (*)(void*);
+
+  Launch launch;
+  Context current;
+  Push push;
+  Context pop;
+};
+
+// What the kernel of an op takes beside x, y and the numbers, as kernels/cuda/row.cuh has it.
+struct CudaBeside {
+  static constexpr size_t STRIDES = 6;
+
+  uintptr_t where = 0;
+  uintptr_t lengths = 0;
+  int64_t strides[STRIDES] = {};
+};
+
 class CudaLaunch {
  public:
-  // cuLaunchKernel: function, grid, block, shared bytes, stream, arguments, extra.
-  using Start = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                        void*, void**, void**);
-
-  CudaLaunch(uintptr_t start, uintptr_t function, unsigned grid, unsigned block, unsigned shared,
-             std::vector<int64_t> numbers)
-      : start_(reinterpret_cast<Start>(start)),
+  CudaLaunch(CudaDriver driver, uintptr_t context, uintptr_t function, unsigned grid,
+             unsigned block, unsigned shared, std::vector<int64_t> numbers,
+             const std::vector<int64_t>& strides, int record)
+      : record(record),
+        driver_(driver),
+        context_(reinterpret_cast<void*>(context)),
         function_(reinterpret_cast<void*>(function)),
         grid_(grid),
         block_(block),
         shared_(shared),
-        numbers_(std::move(numbers)) {}
+        numbers_(std::move(numbers)) {
+    if (!strides.empty())
+      std::memcpy(beside_.strides, strides.data(), strides.size() * sizeof(int64_t));
+  }
 
-  // Input, result, the numbers, the temperature and where those of the rows are. Returns
-  // the driver's error code. The driver copies the arguments before it returns.
-  int operator()(uintptr_t stream, uintptr_t x, uintptr_t y, double temperature,
-                 uintptr_t temperatures) const {
+  // Input, result, the numbers, the temperature and where those of the rows are, the mask and
+  // the lengths. Returns the driver's error code. The driver copies the arguments before it
+  // returns. Whichever GPU is the calling thread's current one stays so.
+  int operator()(uintptr_t stream, uintptr_t x, uintptr_t y, double temperature = 1.0,
+                 uintptr_t temperatures = 0, uintptr_t where = 0, uintptr_t lengths = 0) const {
+    void* current = nullptr;
+    if (int status = driver_.current(&current)) return status;
+    const bool elsewhere = current != context_;
+    if (elsewhere)
+      if (int status = driver_.push(context_)) return status;
+    CudaBeside beside = beside_;
+    beside.where = where;
+    beside.lengths = lengths;
     void* arguments[MOST];
     size_t n = 0;
     arguments[n++] = &x;
@@ -35,18 +70,31 @@ class CudaLaunch {
     for (const int64_t& number : numbers_) arguments[n++] = const_cast<int64_t*>(&number);
     arguments[n++] = &temperature;
     arguments[n++] = &temperatures;
-    return start_(function_, grid_, 1, 1, block_, 1, 1, shared_, reinterpret_cast<void*>(stream),
-                  arguments, nullptr);
+    arguments[n++] = &beside;
+    int status = driver_.launch(function_, grid_, 1, 1, block_, 1, 1, shared_,
+                                reinterpret_cast<void*>(stream), arguments, nullptr);
+    if (elsewhere) driver_.pop(&current);
+    return status;
+  }
+
+  // Whether its GPU is the calling thread's current one.
+  bool is_here() const {
+    void* current = nullptr;
+    return !driver_.current(&current) && current == context_;
   }
 
   static constexpr size_t MOST = 20;
-  static constexpr size_t MOST_NUMBERS = MOST - 4;
+  static constexpr size_t MOST_NUMBERS = MOST - 5;
+
+  const int record;  // the number of what `last_launch` then says
 
  private:
-  Start start_;
+  CudaDriver driver_;
+  void* context_;
   void* function_;
   unsigned grid_, block_, shared_;
   std::vector<int64_t> numbers_;
+  CudaBeside beside_;
 };
 
 }  // namespace oneread

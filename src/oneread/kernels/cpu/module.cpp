@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bandwidth.hpp"
-#include "cuda_launch.hpp"
+#include "cuda_module.hpp"
 #include "driver.hpp"
 #include "pool.hpp"
 #include "state.hpp"
@@ -355,20 +355,7 @@ NB_MODULE(_native, m) {
         nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
   m.def("count", py_count);
   m.def("last_kernel", py_last_kernel);
-  nb::class_<CudaLaunch>(m, "CudaLaunch")
-      .def("__init__",
-           [](CudaLaunch* self, uintptr_t start, uintptr_t function, unsigned grid, unsigned block,
-              unsigned shared, std::vector<int64_t> numbers) {
-             if (numbers.size() > CudaLaunch::MOST_NUMBERS)
-               throw nb::value_error("a kernel takes more numbers than this holds");
-             new (self) CudaLaunch(start, function, grid, block, shared, std::move(numbers));
-           })
-      .def("__call__", [](const CudaLaunch& launch, uintptr_t stream, uintptr_t x, uintptr_t y,
-                          double temperature, uintptr_t temperatures) {
-        forget_last_record();
-        nb::gil_scoped_release release;  // a full queue makes the driver wait
-        return launch(stream, x, y, temperature, temperatures);
-      });
+  bind_cuda(m);
   m.def("compiled_isas", [] { return names(compiled_isas()); });
   m.def("supported_isas", [] { return names(supported_isas()); });
   m.def("isa", current_isa);

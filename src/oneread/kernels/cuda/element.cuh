@@ -42,6 +42,17 @@ struct __align__(VECTOR_BYTES) Vector {
     Word w[WORDS];
 };
 
+// What one access moves.
+#if VECTOR_BYTES == 16
+typedef uint4 Bits;
+#elif VECTOR_BYTES == 8
+typedef uint2 Bits;
+#elif VECTOR_BYTES == 4
+typedef unsigned Bits;
+#else
+typedef unsigned short Bits;
+#endif
+
 __device__ __forceinline__ Real infinity() {
 #if ELEMENT == FLOAT64
     return __longlong_as_double(0x7ff0000000000000ll);
@@ -105,19 +116,27 @@ __device__ __forceinline__ Real smaller(Real a, Real b) {
 #endif
 }
 
-// exp(t) of t <= 0, -inf included. The product t log2 e is rounded, and 2^p is corrected by what
+// From here on down exp is 0.
+#if ELEMENT == FLOAT64
+constexpr Real LEAST_POWER = -800;
+#else
+constexpr Real LEAST_POWER = -104;
+#endif
+
+// exp(t) of t from LEAST_POWER to 0. The product t log2 e is rounded, and 2^p is corrected by what
 // that lost: t - p ln 2, exact by FMA but for 2.7e-9 |t|.
-__device__ __forceinline__ Real exp_below(Real t) {
+__device__ __forceinline__ Real exp_within(Real t) {
 #if ELEMENT == FLOAT64
     return exp(t);
 #else
-    // From -104 on the result is 0; -inf itself would make the correction inf - inf.
-    t = max_or_nan(t, -104.0f);
     const float p = t * 1.4426950408889634f;
     const float e = exp2_approx(p);
     return fmaf(e, fmaf(p, -0.69314718055994531f, t), e);
 #endif
 }
+
+// exp(t) of t <= 0, -inf included, of which the correction would make inf - inf.
+__device__ __forceinline__ Real exp_below(Real t) { return exp_within(larger(t, LEAST_POWER)); }
 
 __device__ __forceinline__ Real log_one_plus(Real r) {
 #if ELEMENT == FLOAT64

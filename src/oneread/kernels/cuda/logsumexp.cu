@@ -25,7 +25,7 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 logsumexp(const Element* x, Real* lse, long long rows, long long vocab, long long x_stride,
-          double temperature, const double* temperatures) {
+          double temperature, const double* temperatures, const Beside beside) {
     __shared__ Running scratch[WARPS * CLUSTER];
 #if CLUSTER > 1
     cluster_arrive_relaxed();
@@ -38,7 +38,8 @@ logsumexp(const Element* x, Real* lse, long long rows, long long vocab, long lon
     // Lanes of a row beyond the last stay, with nothing: their warp merges together.
     const bool inside = index < rows;
     const Scale scale = scale_of(temperature, temperatures, inside ? index : 0);
-    const Row row = row_at(x + (inside ? index * x_stride : 0), nullptr, inside ? vocab : 0);
+    const Row row = until_length(
+        row_of(x, nullptr, index, x_stride, 0, vocab, inside, beside), index, beside);
 
     constexpr Index STEP = (Index)ROW_THREADS * VECTORS * CLUSTER;
     Stream stream = nothing();
@@ -56,7 +57,8 @@ logsumexp(const Element* x, Real* lse, long long rows, long long vocab, long lon
                                  : merge_warps<WARPS>(own, scale, scratch);
 #endif
     if (!inside || first != 0) return;
-    // An infinite maximum is the result, and so is NaN.
+    // An infinite maximum is the result, and so is NaN, that of a length that no row can have.
     const bool regular = fabs(all.m) < infinity();
-    lse[index] = regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
+    const Real top = row.vocab < 0 ? not_a_number() : all.m;
+    lse[index] = regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : top;
 }

@@ -3,7 +3,10 @@
 
 #ifdef PLAIN_C
 
+#ifndef HAS_PAIRED_MAX
 #define HAS_PAIRED_MAX 0
+#endif
+#define HAS_PAIRED_COUNT HAS_PAIRED_MAX
 #define HAS_WARP_MAX 0
 #ifndef HAS_CLUSTERS
 #define HAS_CLUSTERS 0
@@ -16,6 +19,7 @@ __device__ void forget_bits(unsigned&) {}
 #else
 
 #define HAS_PAIRED_MAX (__CUDA_ARCH__ >= 800)
+#define HAS_PAIRED_COUNT (__CUDA_ARCH__ >= 900)
 #define HAS_WARP_MAX (__CUDA_ARCH__ >= 800)
 #define HAS_CLUSTERS (__CUDA_ARCH__ >= 900)
 
@@ -109,6 +113,19 @@ __device__ __forceinline__ unsigned min_of_pairs(unsigned a, unsigned b) {
 }
 #endif
 
+#if HAS_PAIRED_COUNT && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16)
+// For each half all bits where that of the pair is not <= the bound's, else none.
+__device__ __forceinline__ unsigned above_in_pairs(unsigned pair, unsigned bound) {
+    unsigned above;
+#if ELEMENT == BFLOAT16
+    asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(above) : "r"(pair), "r"(bound));
+#else
+    asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(above) : "r"(pair), "r"(bound));
+#endif
+    return above;
+}
+#endif
+
 // The same bits, of which the compiler knows nothing any more: what it made of them before it must
 // make again, instead of holding it in registers meanwhile.
 __device__ __forceinline__ void forget_bits(unsigned& bits) { asm volatile("" : "+r"(bits)); }
@@ -178,9 +195,13 @@ __device__ __forceinline__ void begin_copy(void* to, const void* from) {
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Wait for all copies that this thread began.
-__device__ __forceinline__ void wait_for_copies() {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+// What this thread began to copy since the last group, as one more group.
+__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Wait for all groups of this thread but the last PENDING.
+template <int PENDING>
+__device__ __forceinline__ void wait_for_groups() {
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING) : "memory");
 }
 #endif
 
@@ -189,6 +210,14 @@ __device__ __forceinline__ unsigned cluster_rank() {
     unsigned rank;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
+}
+
+// The place of `p` in the shared memory of another block of the cluster.
+template <typename T>
+__device__ __forceinline__ T* remote(T* p, unsigned rank) {
+    T* there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
+    return there;
 }
 
 // Store two floats at the place of `p` in the shared memory of another block of the cluster.

@@ -35,10 +35,10 @@ __device__ __forceinline__ Scale scale_of(double temperature, const double* temp
         temperature = __longlong_as_double(0x7ff8000000000000ll);
 #endif
     // A float has no larger inverse; a gap that is not 0 is beyond all powers then.
-    const Real inverse = sizeof(Real) == 4 ? (Real)fmin(1 / temperature, 3.4e38)
-                                           : (Real)(1 / temperature);
+    const double inverse = 1 / temperature;
+    const double most = sizeof(Real) == 4 ? 3.4e38 : inverse;
     const Real high = (Real)temperature;
-    return Scale{inverse, high, (Real)(temperature - high)};
+    return Scale{(Real)(inverse > most ? most : inverse), high, (Real)(temperature - high)};
 #endif
 }
 
@@ -276,21 +276,23 @@ __device__ __forceinline__ Running merge_warps(Running a, const Scale& scale, Ru
 
 #if HAS_CLUSTERS
 // Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
-// started: a block that has not cannot be written to.
+// started: a block that has not cannot be written to. `scratch` holds WARPS * BLOCKS.
 template <int WARPS, int BLOCKS>
 __device__ __forceinline__ Running merge_blocks(Running a, const Scale& scale, Running* scratch) {
-    a = merge_lanes<32>(a, scale);
+    constexpr bool BLOCKS_FIRST = WARPS * BLOCKS > 128;  // faster from there on
+    constexpr int PARTS = BLOCKS_FIRST ? BLOCKS : BLOCKS * WARPS;
     const int lane = (int)threadIdx.x % 32;
     const int warp = (int)threadIdx.x / 32;
-    if (lane < BLOCKS) {
-        Running* place = &scratch[cluster_rank() * WARPS + warp];
+    a = BLOCKS_FIRST ? merge_warps<WARPS>(a, scale, scratch + BLOCKS) : merge_lanes<32>(a, scale);
+    if (lane < BLOCKS && (!BLOCKS_FIRST || warp == 0)) {
+        Running* place = &scratch[cluster_rank() * (PARTS / BLOCKS) + (BLOCKS_FIRST ? 0 : warp)];
         store_remote((RealPair*)place, lane, a.m, a.r);
     }
     cluster_arrive();
-    cluster_wait();  // wrote: each warp into every block; reads: every warp all of them
+    cluster_wait();  // wrote: each warp, or block, into every block; reads: every warp all of them
     Running b = Running{-infinity(), 0};
 #pragma unroll
-    for (int i = lane; i < WARPS * BLOCKS; i += 32) b = merge(b, scratch[i], scale);
+    for (int i = lane; i < PARTS; i += 32) b = merge(b, scratch[i], scale);
     return merge_lanes<32>(b, scale);
 }
 #endif

@@ -14,7 +14,9 @@
 // AHEAD   columns that a thread loads at a time
 typedef long long Index;
 
-#include "running.cuh"
+#define LOG (OP == 1)
+#include "beside.cuh"
+#include "ending.cuh"
 
 static_assert(VECTOR_BYTES == sizeof(Element), "neighbours of a column belong to other rows");
 
@@ -22,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(SIDE * SHARES)
 softmax_across(const Element* x, void* result, long long outer, long long inner, long long vocab,
                long long x_outer, long long x_inner, long long x_step, long long y_outer,
                long long y_inner, long long y_step, double temperature,
-               const double* temperatures) {
+               const double* temperatures, const Beside beside) {
     __shared__ Running scratch[SHARES][SIDE];
     const Index lane = threadIdx.x % SIDE;
     const Index share = threadIdx.x / SIDE;
@@ -33,14 +35,24 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
     const Scale scale =
         scale_of(temperature, temperatures, inside ? o * inner + i : o * inner);
     const Element* x_row = x + o * x_outer + i * x_inner;
+#if WHERE
+    const unsigned char* where = beside.where + o * beside.where_outer + i * beside.where_inner;
+#endif
+    // Columns from here on, and those that the mask leaves out, count as -inf.
+    const Index length = inside ? length_of(beside, o * inner + i, vocab) : 0;
+    auto column = [&](Index j) {
+#if WHERE
+        if (j < length && !where[j * beside.where_step]) return lowest();
+#endif
+        return j < length ? x_row[j * x_step] : lowest();
+    };
 
     Stream stream = nothing();
     if (inside) {
-        for (Index j = share; j < vocab; j += SHARES * AHEAD) {
+        for (Index j = share; j < length; j += SHARES * AHEAD) {
             Vector v[AHEAD];
 #pragma unroll
-            for (int a = 0; a < AHEAD; ++a)
-                v[a].w[0] = j + a * SHARES < vocab ? x_row[(j + a * SHARES) * x_step] : lowest();
+            for (int a = 0; a < AHEAD; ++a) v[a].w[0] = column(j + a * SHARES);
             absorb<AHEAD>(stream, v, scale);
         }
     }
@@ -50,15 +62,15 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
     for (int s = 1; s < SHARES; ++s) all = merge(all, scratch[s][lane], scale);
     if (!inside) return;
 
-    const bool regular = fabs(all.m) < infinity();
-    const Real log_d = log_one_plus(all.r);
 #if OP == 2
+    const bool regular = fabs(all.m) < infinity();
+    const Real top = length < 0 ? not_a_number() : all.m;
     if (share == 0)
         ((Real*)result)[o * inner + i] =
-            regular ? over_temperature(all.m, scale) + log_d : all.m;
+            regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : top;
 #else
     Element* y_row = (Element*)result + o * y_outer + i * y_inner;
-    const Real factor = regular ? 1 / (1 + all.r) : not_a_number();
+    const Ending ending = ending_of(all);
     // From the end: what was read last is the likeliest to be in a cache.
     const Index turns = (vocab - share + SHARES * AHEAD - 1) / (SHARES * AHEAD);
     for (Index turn = turns - 1; turn >= 0; --turn) {
@@ -66,13 +78,12 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
         Element e[AHEAD];
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a)
-            if (j + a * SHARES < vocab) e[a] = x_row[(j + a * SHARES) * x_step];
+            if (j + a * SHARES < vocab) e[a] = column(j + a * SHARES);
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) {
             if (j + a * SHARES >= vocab) continue;
-            const Real gap = over_temperature(to_real(e[a]) - all.m, scale);
-            const Real y = OP == 1 ? gap - log_d : exp_below(gap) * factor;
-            y_row[(j + a * SHARES) * y_step] = to_element(regular ? y : not_a_number());
+            const Real y = unscaled(ending, to_real(e[a]), scale) * ending.factor;
+            y_row[(j + a * SHARES) * y_step] = to_element(y);
         }
     }
 #endif

@@ -13,8 +13,8 @@
 // KEEP           1 keeps the exponentials, 0 computes them again for the result
 typedef int Index;
 
+#include "ending.cuh"
 #include "row.cuh"
-#include "running.cuh"
 
 constexpr int ROWS = BLOCK_THREADS / ROW_THREADS;  // rows of a block
 constexpr int WARPS = BLOCK_THREADS / 32;
@@ -38,7 +38,8 @@ __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 softmax_row(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
-            long long y_stride, double temperature, const double* temperatures) {
+            long long y_stride, double temperature, const double* temperatures,
+            const Beside beside) {
 #if CLUSTER > 1
     cluster_arrive_relaxed();
     const long long index = blockIdx.x / CLUSTER;
@@ -48,17 +49,14 @@ softmax_row(const Element* x, Element* y, long long rows, long long vocab, long 
     // Lanes of a row beyond the last stay, with nothing: their warp merges together.
     const bool inside = index < rows;
     const Scale scale = scale_of(temperature, temperatures, inside ? index : 0);
-    Row row = row_at(x + (inside ? index * x_stride : 0), y + (inside ? index * y_stride : 0),
-                     inside ? (Index)vocab : 0);
+    Row row = row_of(x, y, index, x_stride, y_stride, (Index)vocab, inside, beside);
     Index first = threadIdx.x % ROW_THREADS;
 #if CLUSTER > 1
-    const Index share = (row.end + CLUSTER - 1) / CLUSTER;
-    first += (Index)cluster_rank() * share;
-    row.end = min(row.end, ((Index)cluster_rank() + 1) * share);
+    first += keep_share<CLUSTER>(row, cluster_rank());
 #endif
 
     Vector v[VECTORS];
-    load<VECTORS, ROW_THREADS>(row, first, v);
+    load<VECTORS, ROW_THREADS>(until_length(row, index, beside), first, v);
 #if LOG
     Stream stream = nothing();
     absorb<VECTORS>(stream, v, scale);
@@ -95,35 +93,17 @@ softmax_row(const Element* x, Element* y, long long rows, long long vocab, long 
     cluster_wait();  // every block has started
 #endif
     const Running all = merge_row(own, scale);
-    const bool regular = fabs(all.m) < infinity();
-#if LOG
-    const Real log_d = regular ? log_one_plus(all.r) : not_a_number();
-#elif KEEP
-    const Real part = exp_below(over_temperature(own.m - all.m, scale)) * drift(origin);
-    const Real factor = regular ? part / (1 + all.r) : not_a_number();
-#else
-    const Origin top = origin_at(all.m);
-    const Real factor = regular ? drift(top) / (1 + all.r) : not_a_number();
-#endif
-
     const bool whole = are_whole<VECTORS, ROW_THREADS>(row, first);
+#if KEEP && !LOG
+    const Real part = exp_below(over_temperature(own.m - all.m, scale)) * drift(origin);
+    const Real factor = fabs(all.m) < infinity() ? part / (1 + all.r) : not_a_number();
 #pragma unroll
-    for (int i = 0; i < VECTORS; ++i) {
-        Real out[WIDTH];
+    for (int i = 0; i < VECTORS; ++i)
+        store(row, first, i * ROW_THREADS, whole, scaled(kept + i * WIDTH, factor));
+#else
+    const Ending ending = ending_of(all);
 #pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-#if LOG
-            out[e] = over_temperature(number(v[i], e) - all.m, scale) - log_d;
-#elif KEEP
-            out[e] = kept[i * WIDTH + e];
-#else
-            out[e] = power(top, number(v[i], e), scale);
+    for (int i = 0; i < VECTORS; ++i)
+        store(row, first, i * ROW_THREADS, whole, result_of(ending, v[i], scale));
 #endif
-        }
-#if LOG
-        store(row, first, i * ROW_THREADS, whole, scaled(out, (Real)1));
-#else
-        store(row, first, i * ROW_THREADS, whole, scaled(out, factor));
-#endif
-    }
 }

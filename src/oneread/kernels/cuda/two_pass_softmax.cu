@@ -11,8 +11,8 @@
 // MIN_BLOCKS     blocks that must fit a multiprocessor
 typedef long long Index;
 
+#include "ending.cuh"
 #include "row.cuh"
-#include "running.cuh"
 
 constexpr int WARPS = BLOCK_THREADS / 32;
 
@@ -23,11 +23,12 @@ __cluster_dims__(CLUSTER, 1, 1)
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
                  long long x_stride, long long y_stride, double temperature,
-                 const double* temperatures) {
+                 const double* temperatures, const Beside beside) {
     __shared__ Running scratch[WARPS * CLUSTER];
     const Index index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
-    const Row row = row_at(x + index * x_stride, y + index * y_stride, vocab);
+    const Row row = row_of(x, y, index, x_stride, y_stride, vocab, true, beside);
+    const Row read = until_length(row, index, beside);
 #if CLUSTER > 1
     cluster_arrive_relaxed();
     const Index rank = cluster_rank();
@@ -39,11 +40,11 @@ two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
     const Index first = rank * BLOCK_THREADS * VECTORS + threadIdx.x;
 
     // Lines 1 to 6. stream is of the vectors that this thread has read, in steps before `at`.
-    const unsigned long long keep = keep_policy();
+    const Hinted keep{keep_policy()};
     Stream stream = nothing();
-    for (Index at = first; at < row.end; at += STEP) {
+    for (Index at = first; at < read.end; at += STEP) {
         Vector v[VECTORS];
-        load<VECTORS, BLOCK_THREADS>(row, at, v, keep);
+        load<VECTORS, BLOCK_THREADS>(read, at, v, keep);
         absorb<VECTORS>(stream, v, scale);
     }
     const Running own = total(stream, scale);
@@ -53,37 +54,17 @@ two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
 #else
     const Running all = merge_warps<WARPS>(own, scale, scratch);
 #endif
-    const bool regular = fabs(all.m) < infinity();
-#if LOG
-    const Real log_d = regular ? log_one_plus(all.r) : not_a_number();
-#else
-    const Origin origin = origin_at(all.m);
-    const Real factor = regular ? drift(origin) / (1 + all.r) : not_a_number();
-#endif
+    const Ending ending = ending_of(all);
 
     // Lines 7 to 9, from the end: what was read last is the likeliest to be in a cache.
-    const unsigned long long drop = drop_policy();
+    const Hinted drop{drop_policy()};
     const Index steps = (row.end + STEP - 1) / STEP;
     for (Index at = first + (steps - 1) * STEP; at >= first; at -= STEP) {
         Vector v[VECTORS];
-        load<VECTORS, BLOCK_THREADS>(row, at, v, drop);
+        load<VECTORS, BLOCK_THREADS>(read, at, v, drop);
         const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
 #pragma unroll
-        for (int i = 0; i < VECTORS; ++i) {
-            Real out[WIDTH];
-#pragma unroll
-            for (int e = 0; e < WIDTH; ++e) {
-#if LOG
-                out[e] = over_temperature(number(v[i], e) - all.m, scale) - log_d;
-#else
-                out[e] = power(origin, number(v[i], e), scale);
-#endif
-            }
-#if LOG
-            store(row, at, i * BLOCK_THREADS, whole, scaled(out, (Real)1));
-#else
-            store(row, at, i * BLOCK_THREADS, whole, scaled(out, factor));
-#endif
-        }
+        for (int i = 0; i < VECTORS; ++i)
+            store(row, at, i * BLOCK_THREADS, whole, result_of(ending, v[i], scale));
     }
 }

@@ -121,7 +121,7 @@ class Builtins:
         device, name, kind = self.context.device, node.builtin.name, node.type
         assert isinstance(kind, Scalar)
         site, where = self.context.site(node.position, "atomic"), shape(kind)
-        site.observed = used
+        site.observed, site.operation = used, name
         address, *operands = values
 
         def evaluate(warp: Warp) -> Any:

@@ -77,6 +77,21 @@ def _bits_of_number(bits: int) -> Callable[[int], int]:
     return lambda value: (value & ((1 << bits) - 1)).bit_count()
 
 
+def _reversed(bits: int) -> Callable[[int], int]:
+    return lambda value: int(f"{value:0{bits}b}"[::-1], 2)
+
+
+def _round(x: float) -> int:
+    """Return the nearest integer; of two, the one farther from zero."""
+    size = abs(x)
+    nearest = int(size) + (size - int(size) >= 0.5)
+    return nearest if x > 0 else -nearest
+
+
+def _saturate(x: float) -> float:
+    return min(x, 1.0) if x > 0 else 0.0  # NaN too
+
+
 def _exact(name: str) -> Function:
     return maths.correctly_rounded(*maths.FUNCTIONS[name])
 
@@ -101,6 +116,7 @@ _WHOLE = {
     "ceil": _whole(math.ceil),
     "trunc": _whole(math.trunc),
     "rint": _whole(round),
+    "round": _whole(_round),
 }
 
 
@@ -112,6 +128,11 @@ def _float_functions() -> dict[str, Function]:
         "fmaxf": floats.max_warp,
         "fminf": floats.min_warp,
         "fmodf": _lanewise(_remainder),
+        "copysignf": _lanewise(math.copysign),
+        "__saturatef": _lanewise(_saturate),
+        "__sinf": _rounded(maths.PLAIN["sin"]),
+        "__cosf": _rounded(maths.PLAIN["cos"]),
+        "__tanf": _rounded(maths.PLAIN["tan"]),
         "fabsf": _lanewise(abs),
         "fmaf": floats.fused_warp,
         "__fmaf_rn": floats.fused_warp,
@@ -139,6 +160,7 @@ def _double_functions() -> dict[str, Function]:
         "fmax": floats.max_warp,
         "fmin": floats.min_warp,
         "fmod": _lanewise(_remainder),
+        "copysign": _lanewise(math.copysign),
         "fabs": _lanewise(abs),
         "fma": _lanewise(floats.fused64),
     }
@@ -152,6 +174,8 @@ _ANY: dict[str, Function] = {
     "signbit": _mask(lambda x: math.copysign(1.0, x) < 0),
     "max": integers.maximum,
     "min": integers.minimum,
+    "umax": integers.maximum,
+    "umin": integers.minimum,
     "abs": _lanewise(abs),
     "__float_as_int": _cast("f", "i"),
     "__float_as_uint": _cast("f", "I"),
@@ -163,6 +187,8 @@ _ANY: dict[str, Function] = {
     "__float2int_ru": _to_int(_WHOLE["ceil"]),
     "__int2float_rn": floats.from_integers,
     "__uint2float_rn": floats.from_integers,
+    "__brev": _lanewise(_reversed(32)),
+    "__brevll": _lanewise(_reversed(64)),
     "__popc": _lanewise(_bits_of_number(32)),
     "__popcll": _lanewise(_bits_of_number(64)),
     "__ffs": _lanewise(_first_set),

@@ -82,7 +82,13 @@ class CallChecker(ExpressionChecker):
         known += self.known_names()
         close = guess(name, known)
         hint = "did-you-mean" if close else "function-hint"
-        return self.report.error("function-unknown", where, hint, name=name, guess=close)
+        missing = self.report.missing
+        if missing and not close:
+            hint = "header-hint"
+        header = ", ".join(missing)
+        return self.report.error(
+            "function-unknown", where, hint, name=name, guess=close, header=header
+        )
 
     def arguments(self, node: syntax.Apply) -> list[tree.Expr]:
         """Check the arguments of a built-in."""

@@ -282,9 +282,12 @@ class Preprocessor:
             raise self.report.error("include-malformed", rest[0] if rest else name)
         if wanted in KNOWN_HEADERS:
             return
-        found = self.find(wanted) if rest[0].kind == "string" else None
+        # The first file has but a name; of one that was found the folder is known.
+        own = (Path(source.name).parent,) if depth else ()
+        found = self.find(wanted, own) if rest[0].kind == "string" else None
         if found is None:
             self.unknown_headers.append((wanted, name.position.line))
+            self.report.missing += [wanted] * (rest[0].kind == "string")
             return
         if depth >= self.settings.limits.include_depth:
             limit = self.settings.limits.include_depth
@@ -297,9 +300,9 @@ class Preprocessor:
             raise self.report.fatal("include-many", name.position, limit=limit)
         self.file(found, depth + 1)
 
-    def find(self, wanted: str) -> SourceText | None:
-        """Return the file that is meant, from the folders that were given."""
-        for folder in self.settings.folders:
+    def find(self, wanted: str, own: tuple[Path, ...]) -> SourceText | None:
+        """Return the file that is meant, from beside the one that asks or the given folders."""
+        for folder in (*own, *self.settings.folders):
             path = folder / wanted
             try:
                 inside = path.resolve().is_relative_to(folder.resolve())

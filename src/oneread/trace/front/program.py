@@ -24,6 +24,7 @@ from oneread.trace.front.preprocess import Preprocessor
 from oneread.trace.front.report import Refused, Report, guess
 from oneread.trace.front.settings import Settings
 from oneread.trace.front.statements import Parser
+from oneread.trace.types import SCALARS
 
 _FUNCTIONS: Final = ("kernel", "device", "host")
 
@@ -133,8 +134,8 @@ class _File:
 
     def launches(self) -> list[HostLaunch]:
         """Return how the file launches the kernel, in lines that no condition leaves out."""
-        name, _, rest = self.settings.kernel.partition("<")
-        name, template = name.strip() or self.kernels()[0], "".join(rest.split()).rstrip(">")
+        _, _, rest = self.settings.kernel.partition("<")
+        name, template = self.wanted() or self.kernels()[0], "".join(rest.split()).rstrip(">")
         lines = {one.line for one in launches(self.tokens) if one.name == name}
 
         def is_meant(one: HostLaunch) -> bool:
@@ -157,6 +158,10 @@ class _File:
         for problem in self.problems:
             self.report.add(problem)
 
+    def wanted(self) -> str:
+        """Return the name that the settings give, without template arguments and namespaces."""
+        return self.settings.kernel.partition("<")[0].rpartition("::")[2].strip()
+
     def kernels(self) -> list[str]:
         found = [one.name for one in self.pieces if one.kind == "kernel" and self.has_body(one)]
         return list(dict.fromkeys(found))
@@ -166,8 +171,7 @@ class _File:
 
     def chosen(self) -> Piece:
         """Return the kernel that is meant."""
-        wanted = self.settings.kernel.partition("<")[0].strip()
-        names = self.kernels()
+        wanted, names = self.wanted(), self.kernels()
         if not names:
             raise self.no_kernel()
         known = ", ".join(names)
@@ -260,12 +264,21 @@ class _File:
                 return head
         raise Refused
 
+    def launched_with(self) -> str:
+        """Return the template arguments of the first launch, if what they are is in the text."""
+        template = next((one.template for one in self.launches()), ())
+        types = {kind.name for kind in SCALARS} | TYPE_NAMES
+        known = types | self.functions.file.keys() | self.macros.keys() | {"true", "false"}
+        plain = template and all(part.isdigit() or part in known for part in template)
+        return f"<{', '.join(template)}>" if plain else ""
+
     def arguments(self) -> tuple[syntax.TypeId | syntax.Expr, ...] | None:
-        """Parse the template arguments of the kernel as the settings give them."""
+        """Parse the template arguments of the kernel as the settings or its launch give them."""
         _, bracket, rest = self.settings.kernel.partition("<")
-        if not bracket:
+        written = bracket + rest or self.launched_with()
+        if not written:
             return None
-        text = SourceText("<kernel>", bracket + rest)
+        text = SourceText("<kernel>", written)
         self.report.files[text.name] = text
         parser = Parser(tokenize(text), self.report)
         parser.scopes = self.parser.scopes

@@ -39,6 +39,8 @@ class Report:
         #: Where macros are defined, and which is used at a place.
         self.macros: dict[str, Position] = {}
         self.uses: dict[Position, str] = {}
+        #: Headers of the source's own, in quotes, that were not found.
+        self.missing: list[str] = []
         self.diagnostics: list[Diagnostic] = []
         self._seen: set[tuple[str, Position]] = set()
         self._errors = 0

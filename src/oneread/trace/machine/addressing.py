@@ -50,11 +50,11 @@ def resolve(
 
 def find(device: Device, warp: Warp, address: int) -> Buffer | None:
     """Return the buffer at or near an address, or None where no space is."""
-    if address >= ORIGINS["global"]:
+    if address >= ORIGINS["global"] // 2:
         return device.spaces["global"].find(address)
-    if address >= ORIGINS["local"]:
+    if address >= ORIGINS["local"] // 2:
         return warp.locals.find(address)
-    if address >= ORIGINS["shared"]:
+    if address >= ORIGINS["shared"] // 2:
         return device.spaces["shared"].find(address)
     return None
 

@@ -93,7 +93,8 @@ class Device:
         code = shape.parts[0][1]
         values: Any = 0.0 if code in "fd" else 0
         for access in resolve(self, warp, site, address, shape, "atomic"):
-            self._check_set(access)
+            if not site.blind:
+                self._check_set(access)
             if access.buffer.space != "local":
                 self.report.races(self.hazards.atomic(access))
             olds, news = [], []
@@ -104,6 +105,7 @@ class Device:
                 access.buffer.write(spot, code, (new,))
                 olds.append(old)
                 news.append(new)
+            _set(access)
             self._count(access, shape)
             if self.watcher is not None:
                 self.watcher(access, news, olds)
@@ -149,12 +151,7 @@ class Device:
         olds = _held(access) if self.watcher is not None else None
         for (at, code), row in zip(shape.parts, rows, strict=True):
             buffer.write(_moved(access.offsets, at), code, row)
-        cells = access.cells
-        if type(cells) is range and cells.step > 0:
-            buffer.valid[cells.start : cells[-1] + 1 : cells.step] = b"\x01" * len(cells)
-        else:
-            for cell in cells:
-                buffer.valid[cell] = 1
+        _set(access)
         self._count(access, shape)
         if self.watcher is not None:
             self.watcher(access, _held(access), olds)
@@ -167,8 +164,7 @@ class Device:
         elif all(map(valid.__getitem__, cells)):
             return
         self.report.unset(access, [cell for cell in cells if not valid[cell]])
-        for cell in cells:
-            valid[cell] = 1  # reported; what is computed from it is not again
+        _set(access)  # reported; what is computed from it is not again
 
     def _count(self, access: Access, shape: Shape) -> None:
         site, buffer = access.site, access.buffer
@@ -218,6 +214,16 @@ class Device:
         if known & access.bits == access.bits:
             tally.reused += elements
         recent[key] = known | access.bits
+
+
+def _set(access: Access) -> None:
+    """Note that the cells of an access hold something."""
+    cells, valid = access.cells, access.buffer.valid
+    if type(cells) is range and cells.step > 0:
+        valid[cells.start : cells[-1] + 1 : cells.step] = b"\x01" * len(cells)
+    else:
+        for cell in cells:
+            valid[cell] = 1
 
 
 def _held(access: Access) -> Sequence[Any]:

@@ -50,6 +50,10 @@ class Hazards:
     def atomic(self, access: Access) -> list[Race]:
         """Check an atomic against stores and loads, and remember it beside them."""
         self.ordering.atomic(access)
+        since = access.buffer.since
+        for one in _each(_distinct(since, access.cells, _part(access.cells)), "atomic"):
+            if not _commute(one, access):
+                self._meet("WAW", since, one, access, None)  # no race, but a barrier is needed
         return self._beside("WAW", access, "WAR", "load")
 
     def _beside(self, hazard: str, access: Access, second: str, kind: str) -> list[Race]:
@@ -212,6 +216,13 @@ def last_store(buffer: Buffer, cell: int) -> Access | None:
 def _looked_at(new: Access, old: Access) -> bool:
     """Say whether an atomic has seen what an older one left: it comes behind it at this cell."""
     return new.kind == old.kind == "atomic" and bool(new.site.observed)
+
+
+def _commute(old: Access, new: Access) -> bool:
+    """Say whether two atomics leave the same in either order, and nobody looks at what was."""
+    one, other = old.site, new.site
+    looked = one.observed or other.observed or one.blind
+    return bool(one.operation == other.operation and not looked)
 
 
 def _part(cells: Sequence[int]) -> slice | None:

@@ -19,8 +19,13 @@ SIZES = {code: struct.calcsize("<" + code) for code in "?bBhHiIqQfd"}
 #: them are what 1,024 threads reach that go one tile of float too far.
 RED_ZONE = 8192
 
-#: First address of each space.
-ORIGINS = {"global": 0x10_0000_0000, "shared": 0x1000_0000, "local": 0x2000_0000}
+#: First address of each space. Half of it is the lowest that is taken for one of that space, so
+#: that what lies before the first buffer is told as its.
+ORIGINS = {"global": 1 << 40, "shared": 0x1000_0000, "local": 0x3000_0000}
+
+#: Bytes from one global buffer to the next: an index that is off by 32 bits stays nearest to its
+#: own buffer, and one that is off by thousands does not silently reach another.
+_APART = 1 << 40
 
 #: Where the scalars of an element lie: (byte offset, type), in order.
 Layout = tuple[tuple[int, str], ...]
@@ -361,7 +366,8 @@ class Space:
         base = ORIGINS[self.kind]
         if self.buffers:
             last = self.buffers[-1]
-            base = last.base + -(-(last.size + RED_ZONE) // 256) * 256
+            size = -(-(last.size + RED_ZONE) // 256) * 256
+            base = last.base + (_APART if self.kind == "global" else size)
         code = self._finer.get((self.kind, name))
         if code is None or any(SIZES[one] < SIZES[code] for _, one in layout):
             buffer = Buffer(name, self.kind, base, count, layout, period, values)

@@ -82,7 +82,7 @@ class Reporter:
             elif identifier != "race-warp":
                 severity = "warning"
         repair = None
-        if identifier in _BARRIERS:
+        if identifier in _BARRIERS and not _at_once(race):
             start = _first_of(race).statement
             text = {"text": _BARRIERS[identifier]}
             repair = Repair("insert-after", start.line, start.column, text)
@@ -218,6 +218,16 @@ class Reporter:
             who=who,
             own=f"row is {few[0]}" if len(own) == 1 else f"rows are {', '.join(map(str, few))}",
         )
+
+
+def _at_once(race: Race) -> bool:
+    """Say whether two threads meet in one statement that each runs for the first time.
+
+    Behind it a barrier comes too late: ``y[0] += x[i]``. In a loop it may lie between two rounds.
+    """
+    return race.before.site.statement == race.after.site.statement and all(
+        one.warp.order.get(one.site, one.step) == one.step for one in (race.before, race.after)
+    )
 
 
 def _first_of(race: Race) -> Any:

@@ -52,6 +52,7 @@ class Site:
         "column",
         "line",
         "observed",
+        "operation",
         "statement",
         "tallies",
         "tally",
@@ -67,10 +68,17 @@ class Site:
         self.tallies: dict[tuple[str, str], Tally] = {}
         self.observed = True
         """Whether the source uses the number that was found."""
+        self.operation = ""
+        """Name of the atomic."""
         self.volatile = False
         """Whether no compiler may keep in a register what was loaded here."""
         self.statement: Any = None
         """Position of the statement after which a barrier may stand."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether what was there before has no part in anything: a store that is an atomic."""
+        return self.operation == "atomicExch" and not self.observed
 
     def enter(self, buffer: Buffer) -> None:
         """Turn to another buffer."""

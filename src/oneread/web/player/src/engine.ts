@@ -87,6 +87,8 @@ export interface Probed {
   part: number;
   parts: number;
   launches: number;
+  /** Launches that met a limit, so that nobody knows what they would show. */
+  stopped: number;
   findings: {
     fault: Trace["runs"][number]["faults"][number];
     launch: Record<string, unknown>;

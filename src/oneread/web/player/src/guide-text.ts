@@ -53,6 +53,7 @@ export const guideText = {
     pass: "by a pass",
     ends: "to the first access, to the end",
     warp: "steps of one warp, of all",
+    lane: "values of another lane",
     speed: "slower, faster",
     zoom: "more, less, all of the timeline",
     line: "next execution of the cursor's line",

@@ -58,6 +58,29 @@ export interface Launch {
     /** The expression of the size. */
     shape: string;
   }[];
+  basis: Basis;
+}
+
+/** What of a launch nobody said: what was read in the source, and what was guessed. */
+export interface Basis {
+  /** Of the launch in the source that was read; null where there is none. */
+  line: number | null;
+  /** How many launches of the kernel the source has. The first one is read. */
+  launches: number;
+  items: {
+    /** `grid`, `block`, `shared bytes`, or a parameter. */
+    name: string;
+    /** A number, or of a guess the expression of one. */
+    value: string;
+    /**
+     * read: in the launch; named: by `__launch_bounds__` or by a macro or constant of a usual name.
+     */
+    origin: "read" | "named" | "guessed";
+    /** What names it; or what the launch has instead of a guess, as it is written. */
+    source: string;
+    /** Of a parameter. */
+    role: "" | "scalar" | "input" | "output" | "inout";
+  }[];
 }
 
 /** A buffer in global memory, or an array of a block (shared) or of threads (local). */

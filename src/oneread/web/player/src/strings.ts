@@ -1,4 +1,5 @@
 // Every word of the page that is not of a run: another language is another object of this shape.
+import { basisText } from "./basis-text";
 import { guideText } from "./guide-text";
 import { ledgerText } from "./ledger-text";
 import { lessonText } from "./lesson-text";
@@ -68,6 +69,7 @@ export const t = {
       reverse: "warps in reverse",
     },
   },
+  basis: basisText,
   side: { title: "Code and lesson", code: "Code", lesson: "Lesson" },
   code: {
     editor: "CUDA C of the kernel",
@@ -194,6 +196,11 @@ export const t = {
       found === 0
         ? `${some(launches, "launch", "launches")}, no other fault`
         : `${some(found, "distinct fault")} in ${some(launches, "launch", "launches")}`,
+    brokenOff: (launches: number, found: number) =>
+      `Broken off after ${some(launches, "launch", "launches")}: ` +
+      (found === 0 ? "no other fault" : some(found, "distinct fault")),
+    stopped: (launches: number) =>
+      `${some(launches, "launch", "launches")} met a limit. What would show there is not known.`,
     hidden: "not in this launch",
     launch: "Launch it like this",
     stale: "The text as it stands was not run: these are the findings of the run before.",
@@ -232,6 +239,7 @@ export const t = {
     zoomAll: "Whole timeline",
     tileOf: (tile: number) => `tile ${tile + 1}`,
     passOf: (pass: number) => `pass ${pass}`,
+    lane: (lane: number) => `Values are those of lane ${lane}.`,
     follows: (warp: number | undefined) =>
       warp === undefined ? "Steps of all warps." : `Steps of warp ${warp} alone.`,
   },
@@ -269,5 +277,6 @@ export const t = {
     copied: "The link is in the clipboard.",
     inAddress: "The link is in the address bar.",
     exported: "Saved as one file that needs no server.",
+    overtaken: "Broken off: the page has asked for something newer.",
   },
 };

@@ -26,7 +26,7 @@ export { exchange } from "./exchange";
 export { type Messages, cellsText, faultText, sentence } from "./sentence";
 export { type Words, english } from "./words";
 
-export { mainBuffer, mainPasses, passes } from "./passes";
+export { mainBuffer, mainPasses, passNumbers, passes } from "./passes";
 export { passLists } from "./passlists";
 export { type Extent, extentOf } from "./extents";
 export { series } from "./series";

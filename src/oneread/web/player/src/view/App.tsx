@@ -8,6 +8,7 @@ import { Deck } from "./deck/Deck";
 import { Findings } from "./findings/Findings";
 import { Help } from "./Help";
 import { Launch } from "./Launch";
+import { Later } from "./Later";
 import { Ledger } from "./ledger/Ledger";
 import { Lesson } from "./lesson/Lesson";
 import { Machine } from "./machine/Machine";
@@ -39,8 +40,12 @@ export function App(): JSX.Element {
         <div class="stage">
           <Machine />
           <Tables />
-          <Chart />
-          <Ledger />
+          <Later frames={5}>
+            <Chart />
+          </Later>
+          <Later frames={7}>
+            <Ledger />
+          </Later>
         </div>
       </main>
       <Deck />

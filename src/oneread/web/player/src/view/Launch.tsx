@@ -1,6 +1,7 @@
 // What the kernels are launched with, and short ways to the launches that show faults.
 import type { JSX } from "preact";
 import { t } from "../strings";
+import { Basis } from "./Basis";
 import { Icon } from "./Icons";
 import { FIRST_LAUNCH, type Launch as Values, useSession } from "./state";
 import { useStore } from "./store";
@@ -83,6 +84,7 @@ export function Launch(): JSX.Element {
           </label>
         </div>
       ) : null}
+      <Basis />
     </section>
   );
 }
@@ -156,6 +158,7 @@ function Fixed(): JSX.Element {
           </div>
         ))}
       </dl>
+      <Basis />
     </section>
   );
 }

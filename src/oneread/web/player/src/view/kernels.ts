@@ -114,6 +114,9 @@ export class Kernels {
       focus: next,
       span: WHOLE,
       shown: null,
+      // Theirs is a slot by its number, which may be another kernel's now.
+      proposal: null,
+      probing: null,
     });
   }
 

@@ -18,8 +18,8 @@ export interface Linked {
 const WATCH = "watch";
 const LANE = "lane";
 
-/** How often the address follows the playhead, in milliseconds. */
-const EVERY = 600;
+/** How long the page has to rest before the address follows it, in milliseconds. */
+const REST = 600;
 
 export class LinkKeeper {
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,7 +73,8 @@ export class LinkKeeper {
   follow(): void {
     this.session.store.listen(() => {
       if (this.session.state.playing) return;
-      this.#timer ??= setTimeout(() => void this.#write(), EVERY);
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.#write(), REST);
     });
     addEventListener("hashchange", () => {
       if (location.hash.slice(1) !== this.#written) location.reload();
@@ -82,7 +83,6 @@ export class LinkKeeper {
 
   async #write(): Promise<void> {
     const hash = await encodeLink(this.#link());
-    this.#timer = undefined;
     if (hash === this.#written || this.session.state.slots.length === 0) return;
     this.#written = hash;
     history.replaceState(null, "", `#${hash}`);

@@ -1,18 +1,18 @@
 // What the page asks of the server besides runs: repairs, other launches, an export.
-import { type Request, Refusal } from "../engine";
+import type { Request } from "../engine";
 import { isWatchable } from "../model";
 import { t } from "../strings";
 import type { Session } from "./session";
-import { requestOf } from "./state";
+import { type Probing, refusedOf, requestOf } from "./state";
 
 export class Mending {
   constructor(private readonly session: Session) {}
 
   /** Ask what mends the faults of a kernel, and show it before it is taken. */
   async propose(slot: number): Promise<void> {
-    await this.#guarded(async () => {
+    await this.#ask(async (current) => {
       const mended = await this.session.engine.fix(this.#requestOf(slot));
-      this.session.store.set({ proposal: { ...mended, slot } });
+      if (current()) this.session.store.set({ proposal: { ...mended, slot } });
     });
   }
 
@@ -24,27 +24,38 @@ export class Mending {
     void this.session.run();
   }
 
-  /** Try other launches of a kernel, piece by piece. */
+  /** Try other launches of a kernel, piece by piece, until something else is asked for. */
   async probe(slot: number): Promise<void> {
     const { store, engine } = this.session;
-    await this.#guarded(async () => {
-      const request = this.#requestOf(slot);
-      store.set({ probing: { slot, done: 0, parts: 1, launches: 0, findings: [] } });
-      for (let part = 0, parts = 1; part < parts; part++) {
-        const piece = await engine.probe(request, part);
-        const { probing } = store.state;
-        if (probing === null || probing.slot !== slot) return; // something else is on the page now
-        parts = piece.parts;
-        const findings = [...probing.findings, ...piece.findings];
-        const launches = probing.launches + piece.launches;
-        store.set({ probing: { slot, done: part + 1, parts, launches, findings } });
+    let probing: Probing = {
+      ...{ slot, done: 0, parts: 1, launches: 0, stopped: 0, findings: [], over: false },
+    };
+    const tell = (change: Partial<Probing>): void => {
+      // Something else may be on the page now.
+      if (store.state.probing !== probing) return;
+      probing = { ...probing, ...change };
+      store.set({ probing });
+    };
+    store.set({ probing });
+    const request = this.#requestOf(slot);
+    await this.#ask(async (current) => {
+      while (current() && store.state.probing === probing && probing.done < probing.parts) {
+        const piece = await engine.probe(request, probing.done);
+        tell({
+          done: probing.done + 1,
+          parts: piece.parts,
+          launches: probing.launches + piece.launches,
+          stopped: probing.stopped + piece.stopped,
+          findings: [...probing.findings, ...piece.findings],
+        });
       }
     });
+    tell({ over: true });
   }
 
   async export(): Promise<void> {
     const { engine, state } = this.session;
-    await this.#guarded(async () => {
+    await this.#ask(async () => {
       // What is watched goes along, so that the recording opens with it.
       const watch = state.watched.filter((text) =>
         state.seen.every((one) => one && isWatchable(one.recording, text)),
@@ -64,16 +75,16 @@ export class Mending {
     return requestOf(slots.slice(slot, slot + 1), launch);
   }
 
-  async #guarded(action: () => Promise<void>): Promise<void> {
-    const { store } = this.session;
-    store.set({ running: true });
-    try {
-      await action();
-      store.set({ running: false });
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      const { kind, message, diagnostics } = error;
-      store.set({ running: false, refused: { kind, message, diagnostics } });
-    }
+  async #ask(work: (current: () => boolean) => Promise<void>): Promise<void> {
+    let overtaken = false;
+    const refusal = await this.session.ask(async (current) => {
+      try {
+        await work(current);
+      } finally {
+        overtaken = !current();
+      }
+    });
+    if (overtaken) this.session.say(t.said.overtaken);
+    else if (refusal) this.session.store.set({ refused: refusedOf(refusal) });
   }
 }

@@ -10,12 +10,21 @@ import type { Store } from "./store";
 /** Moves a second at speed 1. */
 const PACE = 3;
 
+/** How long a frame takes, in milliseconds. */
+const FRAME = 16;
+
 /** Moves of at most so many steps are shown in motion. */
 const NEAR = 400;
 
+/** Unless they follow one another sooner than this, in milliseconds: a key that is held down. */
+const REST = 150;
+
 export class Playback {
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #frame = 0;
   #due = 0;
+  /** When the last move was made. */
+  #last = -Infinity;
 
   constructor(private readonly store: Store<PageState>) {}
 
@@ -35,7 +44,9 @@ export class Playback {
     if (!moved && direction === 1) mover.player.jump(mover.recording.length - 1);
     if (mover.at === before) return false;
     this.#level(mover);
-    this.#moved(Math.abs(mover.at - before) <= NEAR);
+    const now = performance.now();
+    this.#moved(Math.abs(mover.at - before) <= NEAR && now - this.#last >= REST);
+    this.#last = now;
     return true;
   }
 
@@ -159,11 +170,11 @@ export class Playback {
     if (ended) this.first();
     this.store.set({ playing: true });
     this.#due = performance.now();
-    cancelAnimationFrame(this.#frame);
-    this.#frame = requestAnimationFrame(this.#tick);
+    this.#wait();
   }
 
   pause(): void {
+    clearTimeout(this.#timer);
     cancelAnimationFrame(this.#frame);
     this.store.set({ playing: false });
   }
@@ -194,8 +205,17 @@ export class Playback {
       // A frame that came late is not made up for: no burst of moves after a pause of the tab.
       this.#due = Math.max(now, this.#due) + 1000 / (PACE * this.store.state.speed);
     }
-    this.#frame = requestAnimationFrame(this.#tick);
+    this.#wait();
   };
+
+  /** Ask for a frame shortly before the next move: frames in between would change nothing. */
+  #wait(): void {
+    clearTimeout(this.#timer);
+    cancelAnimationFrame(this.#frame);
+    this.#timer = setTimeout(() => {
+      this.#frame = requestAnimationFrame(this.#tick);
+    }, this.#due - performance.now() - FRAME);
+  }
 }
 
 /** Errors, then warnings, each in order of steps. */

@@ -7,9 +7,11 @@ import {
   type PassList,
   type Recording,
   Player,
+  extentOf,
   ledger,
   lesson,
   passLists,
+  passNumbers,
   passes,
   type Thread,
   variables,
@@ -17,6 +19,7 @@ import {
 } from "../model";
 import type { Line } from "./chart/geometry";
 import { type Curve, curveOf } from "./curves";
+import { stretches } from "./stretches";
 
 export class Seen {
   readonly player: Player;
@@ -31,6 +34,22 @@ export class Seen {
   constructor(readonly recording: Recording) {
     this.player = new Player(recording);
     this.ledger = ledger(recording.run);
+  }
+
+  /** Work out, piece by piece, what the first picture takes: each piece is short. */
+  *prepare(): Generator<void> {
+    const { machine, buffers } = this.recording;
+    yield void this.recording.moved;
+    for (const buffer of buffers.filter((one) => one.space !== "local")) {
+      yield void machine.stores(buffer);
+      if (buffer.space === "global") yield void machine.loads(buffer);
+    }
+    yield void machine.registers;
+    yield void this.recording.once(passNumbers);
+    yield void stretches(this.recording);
+    yield void extentOf(this.recording, "", "");
+    yield void this.curve(this.block);
+    yield void this.player.stops("memory");
   }
 
   get at(): number {

@@ -1,7 +1,8 @@
 // What a person can do on the page: choose kernels, change them, run them, look at them.
 import { type Engine, Refusal, type Request } from "../engine";
-import { type Fault, type Trace, decode, isWatchable } from "../model";
+import { type Fault, Recording, type Trace, isWatchable } from "../model";
 import { t } from "../strings";
+import { breath } from "./breath";
 import { watchColours } from "./colours";
 import { keep, kept } from "./kept";
 import { Kernels } from "./kernels";
@@ -19,6 +20,7 @@ import {
   type Theme,
   askedFor,
   initialState,
+  refusedOf,
   requestOf,
 } from "./state";
 import { Store } from "./store";
@@ -35,7 +37,7 @@ export class Session {
   /** Put the cursor into the editor; set by the panel that has one. */
   focusEditor: () => void = () => undefined;
   readonly #links = new LinkKeeper(this);
-  #ran = 0;
+  #asked = 0;
   #rest: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly engine: Engine) {}
@@ -68,7 +70,7 @@ export class Session {
       await this.#startLive(linked);
     } else {
       this.store.set({ catalogue: await this.engine.catalogue() });
-      this.#take(await this.engine.trace(requestOf([], FIRST_LAUNCH)), true);
+      await this.#take(await this.engine.trace(requestOf([], FIRST_LAUNCH)), true);
     }
     if (!this.#place(linked) && !linked) this.focus(Math.min(1, this.state.slots.length - 1));
     this.#links.follow();
@@ -77,18 +79,18 @@ export class Session {
   async #startLive(linked: Linked | null): Promise<void> {
     const launch = linked?.launch ?? FIRST_LAUNCH;
     const asked: Linked["kernels"] = linked?.kernels ?? FIRST_KERNELS.map((key) => ({ key }));
+    const request = { ...requestOf([], launch), kernels: asked.map(askedFor) };
     // The run does not wait for the catalogue: whoever opens the page sees it move sooner.
-    const [catalogue, answer] = await Promise.all([
-      this.engine.catalogue(),
-      this.#answer({ ...requestOf([], launch), kernels: asked.map(askedFor) }),
-    ]);
-    this.store.set({ catalogue });
-    const slots = asked.map((one): Slot => {
-      const known = this.kernels.slot(one.key);
-      return one.text === undefined ? known : { ...known, text: one.text };
+    await this.#run(request, async () => {
+      this.store.set({ catalogue: await this.engine.catalogue() });
+      const slots = asked.map((one): Slot => {
+        const known = this.kernels.slot(one.key);
+        return one.text === undefined ? known : { ...known, text: one.text };
+      });
+      // The text that will be looked at is there before its run is.
+      const focus = Math.min(linked?.place?.kernel ?? (linked ? 0 : 1), slots.length - 1);
+      this.store.set({ slots, launch, focus, seen: slots.map(() => null) });
     });
-    this.store.set({ slots, launch, seen: slots.map(() => null) });
-    this.#settle(answer);
   }
 
   #place(linked: Linked | null): boolean {
@@ -103,45 +105,66 @@ export class Session {
   /** Run what is on the page. */
   async run(): Promise<void> {
     clearTimeout(this.#rest);
+    if (this.state.slots.length === 0) return; // the first run is on its way
     if (!this.engine.live) {
       this.store.set({ refused: { kind: "recorded", message: "", diagnostics: [] } });
       return;
     }
     this.playback.pause();
+    await this.#run(requestOf(this.state.slots, this.state.launch));
+  }
+
+  async #run(request: Request, meanwhile = async (): Promise<void> => undefined): Promise<void> {
+    const refusal = await this.ask(async (current) => {
+      const answer = this.engine.trace(request);
+      answer.catch(() => undefined); // it may be refused before it is waited for
+      await meanwhile();
+      const trace = await answer;
+      if (current()) await this.#take(trace, false, current);
+    });
+    if (refusal === null) return;
+    const refused = refusedOf(refusal);
+    this.store.set({ refused, stale: true, proposal: null, shown: null });
+    const source = refused.diagnostics[0]?.source;
+    if (source !== undefined) this.focus(source);
+  }
+
+  /**
+   * Do something with the server, and return why it refused. It does the newest thing that a page
+   * asks for and ends what was asked for before: of that nothing is told, whatever its answer.
+   */
+  async ask(work: (current: () => boolean) => Promise<void>): Promise<Refusal | null> {
+    const number = ++this.#asked;
+    const current = (): boolean => number === this.#asked;
     this.store.set({ running: true });
-    const number = ++this.#ran;
-    const answer = await this.#answer(requestOf(this.state.slots, this.state.launch));
-    if (number === this.#ran) this.#settle(answer);
-  }
-
-  async #answer(request: Request): Promise<Trace | Refusal> {
     try {
-      return await this.engine.trace(request);
+      await work(current);
+      return null;
     } catch (error) {
-      if (error instanceof Refusal) return error;
-      throw error;
+      if (!(error instanceof Refusal)) throw error;
+      return current() ? error : null;
+    } finally {
+      if (current()) this.store.set({ running: false });
     }
   }
 
-  #settle(answer: Trace | Refusal): void {
-    if (!(answer instanceof Refusal)) {
-      this.#take(answer, false);
-    } else if (answer.kind === "superseded") {
-      this.store.set({ running: false });
-    } else {
-      const { kind, message, diagnostics } = answer;
-      const refused = { kind, message, diagnostics };
-      this.store.set({ running: false, refused, stale: true, proposal: null, shown: null });
-      const source = diagnostics[0]?.source;
-      if (source !== undefined) this.focus(source);
+  /**
+   * Show a trace, unless it was overtaken meanwhile; the playhead stays at the same execution of
+   * the same line. It is read piece by piece, so that the page answers in between.
+   */
+  async #take(trace: Trace, remake: boolean, current = (): boolean => true): Promise<void> {
+    const read: Seen[] = [];
+    for (const run of trace.runs) {
+      const one = new Seen(new Recording(run));
+      for (const _ of one.prepare()) await breath();
+      read.push(one);
     }
+    if (current()) this.#put(trace, read, remake);
   }
 
-  /** Show a trace; the playhead stays at the same execution of the same line. */
-  #take(trace: Trace, remake: boolean): void {
+  #put(trace: Trace, seen: readonly Seen[], remake: boolean): void {
     const { seen: before, focus, slots, watched } = this.state;
     const place = before[focus]?.player.place();
-    const seen = decode(trace).map((recording) => new Seen(recording));
     const asked = trace.runs.flatMap((run) => run.watches.filter((one) => one.label === "user"));
     const same = !remake && seen.length === slots.length;
     this.store.set({
@@ -149,7 +172,6 @@ export class Session {
       slots: same ? slots : seen.map((one) => this.kernels.slotOfRun(one)),
       focus: Math.min(focus, seen.length - 1),
       watched: [...new Set([...watched, ...asked.map((one) => one.name)])],
-      running: false,
       refused: null,
       stale: false,
       shown: null,
@@ -237,6 +259,15 @@ export class Session {
     const at = all.findIndex((one) => one?.warp === player.follow?.warp);
     player.follow = all[(at + by + all.length) % all.length] ?? null;
     this.say(t.deck.follows(player.follow?.warp));
+  }
+
+  /** Look at the values of another lane. */
+  pickLane(by: 1 | -1): void {
+    const lead = this.playback.lead;
+    if (!lead) return;
+    const lane = (lead.laneOf(this.state.lane) + by + 32) % 32;
+    this.store.set({ lane });
+    this.say(t.deck.lane(lane));
   }
 
   /** Read code or lesson: that with a kernel that can be explained, best one that corrects d. */

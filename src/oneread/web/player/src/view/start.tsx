@@ -11,13 +11,16 @@ export function start(): void {
   if (!root) throw new Error("the document has no element oneread");
   const session = new Session(engineOf(readStart()));
   session.prepare();
-  root.replaceChildren();
-  render(
-    <SessionContext.Provider value={session}>
-      <App />
-    </SessionContext.Provider>,
-    root,
-  );
-  listenToKeys(session);
+  // What is asked for is on its way while the page is drawn, which is a task of its own for that.
   void session.start();
+  setTimeout(() => {
+    root.replaceChildren();
+    render(
+      <SessionContext.Provider value={session}>
+        <App />
+      </SessionContext.Provider>,
+      root,
+    );
+    listenToKeys(session);
+  });
 }

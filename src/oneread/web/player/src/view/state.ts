@@ -7,6 +7,7 @@ import type {
   Diagnostic,
   KernelAsked,
   Mended,
+  Refusal,
   Request,
 } from "../engine";
 import type { Counted, Fault, LinkedKernel, Unit } from "../model";
@@ -46,6 +47,11 @@ export interface Refused {
   readonly diagnostics: readonly Diagnostic[];
 }
 
+/** Return what a refusal says. */
+export function refusedOf({ kind, message, diagnostics }: Refusal): Refused {
+  return { kind, message, diagnostics };
+}
+
 export type Theme = "auto" | "light" | "dark";
 export type Side = "code" | "lesson";
 
@@ -66,7 +72,11 @@ export interface Probing {
   readonly done: number;
   readonly parts: number;
   readonly launches: number;
+  /** Launches that met a limit. */
+  readonly stopped: number;
   readonly findings: readonly Probed[];
+  /** Whether no more will come, all parts done or not. */
+  readonly over: boolean;
 }
 
 export interface PageState {

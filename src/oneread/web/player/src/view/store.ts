@@ -1,5 +1,5 @@
 // A value that tells its listeners when it is another one.
-import { useEffect, useReducer } from "preact/hooks";
+import { useEffect, useReducer, useRef } from "preact/hooks";
 
 export class Store<State extends object> {
   #state: State;
@@ -35,16 +35,15 @@ export function useStore<State extends object, Chosen>(
 ): Chosen {
   const [, again] = useReducer((count: number) => count + 1, 0);
   const chosen = choose(store.state);
+  const drawn = useRef({ choose, chosen });
+  drawn.current = { choose, chosen };
   useEffect(() => {
-    let last = chosen;
     const look = (): void => {
-      const now = choose(store.state);
-      if (Object.is(now, last)) return;
-      last = now;
-      again(undefined);
+      const { choose, chosen } = drawn.current;
+      if (!Object.is(choose(store.state), chosen)) again(undefined);
     };
     look(); // it may have changed between drawing and listening
     return store.listen(look);
-  });
+  }, [store]);
   return chosen;
 }

@@ -1,9 +1,10 @@
 // m, d and what a person watches besides, over the steps of a block; and the correction in view.
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Bead } from "../../model";
 import { t } from "../../strings";
 import type { Curve } from "../curves";
+import { useMoves } from "../follow";
 import { Formula, corrected, live, prime, v } from "../math";
 import type { Seen } from "../seen";
 import { Stale } from "../Stale";
@@ -16,10 +17,11 @@ import { linesOf } from "./lines";
 
 export function Chart(): JSX.Element {
   const session = useSession();
+  const region = useRef<HTMLElement>(null);
   const seen = useStore(session.store, (state) => state.seen[state.focus] ?? null);
   const name = useStore(session.store, (state) => state.slots[state.focus]?.key ?? "");
   const block = useStore(session.store, (state) => state.seen[state.focus]?.block ?? 0);
-  useStore(session.store, (state) => state.moves);
+  useMoves(region);
   const lane = useStore(session.store, (state) => state.lane);
   const watched = useStore(session.store, (state) => state.watched);
   const curve = seen?.curve(block, lane);
@@ -28,7 +30,7 @@ export function Chart(): JSX.Element {
     [seen, curve, watched],
   );
   return (
-    <section class="card chart" id="chart" aria-label={t.chart.title}>
+    <section ref={region} class="card chart" id="chart" aria-label={t.chart.title}>
       <header>
         <h2>{t.chart.title}</h2>
         <Stale />

@@ -137,11 +137,14 @@ function clipped(name: string): string {
 
 function Beads({ seen, curve, plots, box, rem, active }: Part & { active: Bead | undefined }) {
   const session = useSession();
-  const m = plots.find(({ kind }) => kind === "m");
-  if (!m) return null;
+  const scale = plots.find(({ kind }) => kind === "m")?.scale;
+  const placed = useMemo(
+    () => (scale ? beadsIn(curve, box, scale, rem) : []),
+    [curve, box, scale, rem],
+  );
   return (
     <g>
-      {beadsIn(curve, box, m.scale, rem).map(({ bead, x, y, label }) => (
+      {placed.map(({ bead, x, y, label }) => (
         <g
           key={bead.step}
           class={`bead${bead === active ? " active" : ""}${bead.step > seen.at ? " ahead" : ""}`}

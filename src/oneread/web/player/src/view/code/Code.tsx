@@ -24,8 +24,8 @@ export function Code(): JSX.Element {
       <div class="editor" ref={box} id="editor" />
       <Refusal />
       <p class="legend soft" aria-hidden="true">
-        <Legend />
         <span class="dock" ref={dock} />
+        <Legend />
       </p>
     </div>
   );

@@ -78,7 +78,7 @@ export function numbers({ context, unit, edges }: Brush, { tiles }: Stretch, roo
   tiles.forEach(({ tile, step }, index) => {
     const left = room.at(step) + 4 * unit;
     const next = tiles[index + 1];
-    const right = next ? room.at(next.step) : room.end;
+    const right = Math.min(room.end, next ? room.at(next.step) : Infinity);
     const text = t.deck.tileOf(tile);
     if (left < room.free || left > edges[1]) return;
     if (left + context.measureText(text).width < right) context.fillText(text, left, room.y);

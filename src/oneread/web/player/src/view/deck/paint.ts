@@ -142,10 +142,13 @@ function brackets(brush: Brush, seen: Seen, y: number): void {
   context.font = `${palette.rem * 0.6}px ${palette.sans}`;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (const stretch of stretches(seen.recording)) {
+  const all = stretches(seen.recording);
+  for (const [index, stretch] of all.entries()) {
     const { number, first, last, tiles } = stretch;
     const [from, to] = [x(first), x(last)];
     if (!isInView(brush, from, to)) continue;
+    // Warps of a block go on to their next pass at different times: its name is to be read, too.
+    const end = Math.min(to, x(all[index + 1]?.first ?? Infinity));
     const room = (to - from) / tiles.length;
     context.beginPath();
     context.moveTo(from, y + 3 * unit);
@@ -158,11 +161,11 @@ function brackets(brush: Brush, seen: Seen, y: number): void {
     }
     context.stroke();
     const start = Math.max(from, edges[0]);
-    if (to - start < 14 * unit) continue;
-    const text = to - start > 44 * unit ? t.deck.passOf(number) : String(number);
+    if (end - start < 14 * unit) continue;
+    const text = end - start > 44 * unit ? t.deck.passOf(number) : String(number);
     context.fillText(text, start + 3 * unit, y - 5 * unit);
     const free = start + 8 * unit + context.measureText(text).width;
-    numbers(brush, stretch, { at: x, free, end: to, y: y - 5 * unit });
+    numbers(brush, stretch, { at: x, free, end, y: y - 5 * unit });
   }
 }
 

@@ -1,6 +1,5 @@
 // The text of a kernel, to read and to change.
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { cpp } from "@codemirror/lang-cpp";
 import {
   bracketMatching,
   indentOnInput,
@@ -11,11 +10,12 @@ import { Compartment, EditorState, Prec } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { t } from "../../strings";
+import { breath } from "../breath";
 import { type GutterActions, type LineFacts, gutters, setFacts } from "./gutters";
 import {
+  Badge,
   type Remark,
   type Running,
-  badge,
   paired,
   remarks,
   running,
@@ -34,10 +34,17 @@ export interface EditorActions extends GutterActions {
 export class Editor {
   readonly #view: EditorView;
   readonly #editable = new Compartment();
+  readonly #language = new Compartment();
   #quiet = false;
   /** At the end of the line that runs, over the text: a long line does not push it out of sight. */
-  #badge: HTMLElement | null = null;
+  readonly #badge = new Badge();
   #line = 0;
+  /** The line that is marked as the one that runs. */
+  #marked: number | null = null;
+  /** What is asked for at each step, kept so that asking for it has nothing laid out. */
+  #sizes = { width: 0, height: 0, left: 0 };
+  #top = 0;
+  readonly #observer: ResizeObserver;
 
   constructor(
     parent: HTMLElement,
@@ -45,7 +52,20 @@ export class Editor {
     actions: EditorActions,
   ) {
     this.#view = new EditorView({ parent, state: this.#state("", actions) });
-    this.#view.scrollDOM.addEventListener("scroll", () => this.#place(), { passive: true });
+    const { scrollDOM, contentDOM } = this.#view;
+    this.#observer = new ResizeObserver(() => {
+      const { clientWidth: width, clientHeight: height, scrollTop } = scrollDOM;
+      this.#sizes = { width, height, left: contentDOM.offsetLeft };
+      this.#top = scrollTop;
+    });
+    this.#observer.observe(scrollDOM);
+    this.#observer.observe(contentDOM);
+    const scrolled = (): void => {
+      this.#top = scrollDOM.scrollTop;
+      this.#place();
+    };
+    scrollDOM.addEventListener("scroll", scrolled, { passive: true });
+    void this.#colour();
   }
 
   #state(text: string, actions: EditorActions): EditorState {
@@ -64,7 +84,7 @@ export class Editor {
         indentUnit.of("    "),
         bracketMatching(),
         highlightActiveLine(),
-        cpp(),
+        this.#language.of([]),
         syntaxHighlighting(classHighlighter),
         gutters(actions),
         EditorView.domEventHandlers({ beforeinput: replaced }),
@@ -85,11 +105,20 @@ export class Editor {
     });
   }
 
+  /** Colour the text as C++: its grammar is unpacked when the page stands. */
+  async #colour(): Promise<void> {
+    await breath();
+    const { cpp } = await import("@codemirror/lang-cpp");
+    if (!this.#view.dom.isConnected) return;
+    this.#view.dispatch({ effects: this.#language.reconfigure(cpp()) });
+  }
+
   /** Put another text there; what was undone or marked before is gone. */
   show(text: string, readOnly: boolean): void {
     const view = this.#view;
     if (view.state.doc.toString() !== text) {
       this.#quiet = true;
+      this.#marked = null;
       view.dispatch({
         changes: { from: 0, to: view.state.doc.length, insert: text },
         effects: [setRunning.of(null), setRemarks.of([]), setPaired.of([]), setFacts.of(new Map())],
@@ -115,27 +144,35 @@ export class Editor {
     if (lines[0] !== undefined) this.reveal(lines[0]);
   }
 
-  /** Mark what runs. All that is measured is measured first: the page is laid out once for it. */
+  /** Mark what runs. */
   running(one: Running | null): void {
     const known = one !== null && one.line <= this.#view.state.doc.lines;
     const fits = known && this.#fits(one);
     if (known) this.reveal(one.line);
     const place = fits ? this.#placeOf(one.line) : null;
-    this.#view.dispatch({ effects: setRunning.of(one) });
-    this.#badge?.remove();
-    this.#badge = one && badge(one);
+    const line = one?.line ?? null;
+    if (line !== this.#marked) this.#view.dispatch({ effects: setRunning.of(line) });
+    this.#marked = line;
     this.#line = place ? one!.line : 0;
-    if (!this.#badge) return;
-    this.#badge.classList.toggle("inline", place !== null);
-    (place ? this.#view.dom : this.dock).append(this.#badge);
+    const { element } = this.#badge;
+    if (one === null) {
+      element.remove();
+      return;
+    }
+    this.#badge.tell(one);
+    const host = place ? this.#view.dom : this.dock;
+    if (element.parentElement !== host) {
+      element.classList.toggle("inline", place !== null);
+      host.append(element);
+    }
     if (place) this.#put(place);
   }
 
   /** Whether a line leaves room for the badge at its end. */
   #fits({ line, values }: Running): boolean {
-    const { state, defaultCharacterWidth, scrollDOM, contentDOM } = this.#view;
+    const { state, defaultCharacterWidth } = this.#view;
     const signs = state.doc.line(line).length + values.length;
-    const room = scrollDOM.clientWidth - contentDOM.offsetLeft;
+    const room = this.#sizes.width - this.#sizes.left;
     return signs * defaultCharacterWidth + 11 * defaultCharacterWidth + 128 < room;
   }
 
@@ -147,30 +184,30 @@ export class Editor {
   }
 
   #placeOf(line: number): { top: number; hidden: boolean } {
-    const { scrollDOM, documentPadding, state } = this.#view;
+    const { documentPadding, state } = this.#view;
     const block = this.#view.lineBlockAt(state.doc.line(line).from);
-    const top = block.top - scrollDOM.scrollTop + documentPadding.top;
-    return { top, hidden: top < 0 || top > scrollDOM.clientHeight - 8 };
+    const top = block.top - this.#top + documentPadding.top;
+    return { top, hidden: top < 0 || top > this.#sizes.height - 8 };
   }
 
   #put({ top, hidden }: { top: number; hidden: boolean }): void {
-    if (!this.#badge) return;
-    this.#badge.hidden = hidden;
-    this.#badge.style.top = `${top}px`;
-    this.#badge.style.height = `${this.#view.defaultLineHeight}px`;
+    const { element } = this.#badge;
+    element.hidden = hidden;
+    element.style.top = `${top}px`;
+    element.style.height = `${this.#view.defaultLineHeight}px`;
   }
 
   /** Scroll the editor, never the page, so that a line is well inside. */
   reveal(line: number): void {
     const { doc } = this.#view.state;
     if (line < 1 || line > doc.lines) return;
-    const block = this.#view.lineBlockAt(doc.line(line).from);
-    const box = this.#view.scrollDOM;
-    const margin = Math.min(80, box.clientHeight / 4);
-    if (block.top < box.scrollTop + margin) box.scrollTop = block.top - margin;
-    else if (block.bottom > box.scrollTop + box.clientHeight - margin) {
-      box.scrollTop = block.bottom - box.clientHeight + margin;
-    }
+    const { top, bottom } = this.#view.lineBlockAt(doc.line(line).from);
+    const { height } = this.#sizes;
+    const margin = Math.min(40, height / 8);
+    if (top >= this.#top + margin && bottom <= this.#top + height - margin) return;
+    // Well inside, so that the next lines that run need no scrolling: text that stands is read.
+    this.#top = Math.max(0, top - height * (top < this.#top + margin ? 0.6 : 0.3));
+    this.#view.scrollDOM.scrollTop = this.#top;
   }
 
   focus(): void {
@@ -178,6 +215,7 @@ export class Editor {
   }
 
   destroy(): void {
+    this.#observer.disconnect();
     this.#view.destroy();
   }
 }

@@ -25,30 +25,39 @@ export interface Remark {
   text: string;
 }
 
-export const setRunning = StateEffect.define<Running | null>();
+export const setRunning = StateEffect.define<number | null>();
 export const setRemarks = StateEffect.define<readonly Remark[]>();
 export const setPaired = StateEffect.define<readonly number[]>();
 
-/** Return what stands at the end of the line that runs: values of its variables, and its lanes. */
-export function badge({ mask, lanes, values, title }: Running): HTMLElement {
-  const outer = document.createElement("div");
-  outer.className = "running-end";
-  outer.setAttribute("aria-hidden", "true");
-  if (values) {
-    const said = document.createElement("span");
-    said.textContent = values;
-    outer.append(said);
+/** What stands at the end of the line that runs: values of its variables, and its lanes. */
+export class Badge {
+  readonly element = document.createElement("div");
+  readonly #values = document.createTextNode("");
+  readonly #strip = document.createElement("span");
+  readonly #boxes = Array.from({ length: 32 }, () => document.createElement("i"));
+  #mask = 0;
+
+  constructor() {
+    this.element.className = "running-end";
+    this.element.setAttribute("aria-hidden", "true");
+    this.#strip.className = "running-lanes";
+    this.#strip.append(...this.#boxes);
+    const values = document.createElement("span");
+    values.append(this.#values);
+    this.element.append(values, this.#strip);
   }
-  const strip = document.createElement("span");
-  strip.className = "running-lanes";
-  strip.title = title;
-  for (let lane = 0; lane < lanes; lane++) {
-    const box = document.createElement("i");
-    if ((mask >>> lane) & 1) box.className = "on";
-    strip.append(box);
+
+  /** Say what runs; of the boxes only those are touched that change. */
+  tell({ mask, lanes, values, title }: Running): void {
+    if (this.#values.data !== values) this.#values.data = values;
+    if (this.#strip.title !== title) this.#strip.title = title;
+    this.#boxes.forEach((box, lane) => {
+      const on = (mask >>> lane) & 1;
+      if (on !== ((this.#mask >>> lane) & 1)) box.className = on ? "on" : "";
+      if (box.hidden !== lane >= lanes) box.hidden = lane >= lanes;
+    });
+    this.#mask = mask;
   }
-  outer.append(strip);
-  return outer;
 }
 
 class Note extends WidgetType {
@@ -71,9 +80,9 @@ class Note extends WidgetType {
 const runningLine = Decoration.line({ class: "running" });
 const pairedLine = Decoration.line({ class: "paired" });
 
-export const running = field(setRunning, (one, text) => {
-  if (one === null || one.line < 1 || one.line > text.lines) return [];
-  return [runningLine.range(text.line(one.line).from)];
+export const running = field(setRunning, (line, text) => {
+  if (line === null || line < 1 || line > text.lines) return [];
+  return [runningLine.range(text.line(line).from)];
 });
 
 export const paired = field(setPaired, (lines, text) =>

@@ -12,18 +12,23 @@ export function Probe({ slot }: { slot: number }): JSX.Element | null {
   const probing = useStore(session.store, (state) => state.probing);
   const seen = useStore(session.store, (state) => state.seen[slot] ?? null);
   if (!probing || probing.slot !== slot) return null;
-  const { done, parts, launches } = probing;
+  const { done, parts, launches, stopped, over } = probing;
   const known = seen?.recording.run.faults ?? [];
   const found = distinct(probing.findings).map((one) => ({
     one,
     hidden: !isAmong(one.fault, known),
   }));
   found.sort((one, other) => Number(other.hidden) - Number(one.hidden));
-  const ended = done >= parts;
+  const said = !over
+    ? t.findings.probing(launches)
+    : done < parts
+      ? t.findings.brokenOff(launches, found.length)
+      : t.findings.probed(launches, found.length);
   return (
     <div class="probe">
-      <h3>{ended ? t.findings.probed(launches, found.length) : t.findings.probing(launches)}</h3>
-      {ended ? null : <progress value={done} max={parts} aria-label={t.findings.probe} />}
+      <h3>{said}</h3>
+      {stopped > 0 ? <p class="stopped">{t.findings.stopped(stopped)}</p> : null}
+      {over ? null : <progress value={done} max={parts} aria-label={t.findings.probe} />}
       <ul class="faults">
         {found.map(({ one, hidden }) => (
           <Item key={one.command} found={one} hidden={hidden} />

@@ -50,11 +50,11 @@ function Progress({ slot }: { slot: number }): JSX.Element | null {
   const all = Math.max(1, ...seen.passes.map((one) => one.number));
   const pass = passAt(seen, all);
   const widest = Math.max(...session.state.seen.map((one) => one?.allBytes ?? 0), 1);
+  const width = `${(100 * seen.allBytes) / widest}%`;
+  const share = String(seen.allBytes ? seen.bytes / seen.allBytes : 0);
   return (
     <div class="heading-progress">
-      <div class="bytes" style={{ width: `${(100 * seen.allBytes) / widest}%` }} aria-hidden="true">
-        <i style={{ transform: `scaleX(${seen.allBytes ? seen.bytes / seen.allBytes : 0})` }} />
-      </div>
+      <div class="bytes" style={{ width, "--share": share }} aria-hidden="true" />
       <p>
         <span>{t.machine.pass(pass, all)}</span>
         <span class="soft">{t.machine.bytes(seen.bytes, seen.allBytes)}</span>

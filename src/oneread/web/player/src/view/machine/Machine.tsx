@@ -102,6 +102,9 @@ class Machines {
   readonly #plans = new Map<number, Plan>();
   readonly #undo: (() => void)[] = [];
   #frame = 0;
+  /** Whether the page has no run yet: the first one is drawn a picture a frame. */
+  readonly #patient: boolean;
+  #begun = false;
   #key = "";
   #arranged: readonly Seen[] = [];
   #gutter = 0;
@@ -112,24 +115,26 @@ class Machines {
     private readonly session: Session,
     private readonly outer: HTMLElement,
   ) {
+    this.#patient = session.state.seen.every((one) => one === null);
     for (const column of outer.querySelectorAll<HTMLElement>(".column")) {
       const host = column.querySelector<HTMLElement>(".stage-host");
       const slot = Number(column.dataset["slot"]);
       if (host) this.#stages.set(slot, new Stage(host));
       if (host) this.#listen(host, slot);
     }
-    const later = (): void => {
-      this.#frame ||= requestAnimationFrame(() => this.#draw());
-    };
     const observer = new ResizeObserver(() => {
       this.#width = outer.clientWidth;
-      later();
+      this.#later();
     });
     observer.observe(outer);
     this.#width = outer.clientWidth;
-    this.#undo.push(() => observer.disconnect(), session.store.listen(later));
+    this.#undo.push(() => observer.disconnect(), session.store.listen(this.#later));
     this.#draw();
   }
+
+  readonly #later = (): void => {
+    this.#frame ||= requestAnimationFrame(() => this.#draw());
+  };
 
   destroy(): void {
     cancelAnimationFrame(this.#frame);
@@ -145,17 +150,26 @@ class Machines {
       return one ? [[slot, one] as const] : [];
     });
     if (seen.length === 0) return;
+    if (this.#patient && !this.#begun) {
+      this.#begun = true;
+      this.#later(); // the code and the timeline have this frame
+      return;
+    }
     this.#arrange(seen);
     for (const [slot, one] of seen) {
-      const plan = this.#plans.get(slot);
-      if (!plan) continue;
-      this.#stages.get(slot)?.draw(one, plan, {
+      const [stage, plan] = [this.#stages.get(slot), this.#plans.get(slot)];
+      if (!stage || !plan) continue;
+      const first = stage.blank;
+      stage.draw(one, plan, {
         lane: one.laneOf(state.lane),
         shown: state.shown?.slot === slot ? state.shown : null,
         gutter: this.#gutter,
         moving: state.near && state.speed < 4 && !still(),
         speed: state.playing ? Math.max(1, state.speed) : 1,
       });
+      if (!first || !this.#patient) continue;
+      this.#later();
+      return;
     }
   }
 

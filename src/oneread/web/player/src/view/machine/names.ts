@@ -1,8 +1,45 @@
-// The names of buffers and variables, beside what they hold.
+// The bands with their titles, and the names of buffers and variables beside what they hold.
 import { t } from "../../strings";
 import type { Palette } from "../colours";
 import { COLUMNS } from "./contents";
 import type { Plan } from "./plan";
+
+/** Draw the bands, behind everything. */
+export function paintBands(
+  context: CanvasRenderingContext2D, plan: Plan, palette: Palette,
+): void {
+  const width = plan.width + 1; // the last pixel of the canvas may be half a pixel of the page
+  context.fillStyle = palette.surface;
+  context.fillRect(0, 0, width, plan.height + 1);
+  for (const { band, top, bottom } of plan.bands) {
+    context.fillStyle = palette[`${band}Wash`];
+    context.fillRect(0, top, width, bottom - top);
+    context.fillStyle = palette[`${band}Line`];
+    context.fillRect(0, top, width, 1);
+    context.fillRect(0, bottom - 1, width, 1);
+  }
+}
+
+/** Draw what the bands are; of the registers also whose they are. */
+export function paintTitles(
+  context: CanvasRenderingContext2D, plan: Plan, palette: Palette, whose: string,
+): void {
+  const unit = palette.rem / 16;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  for (const { band, top } of plan.bands) {
+    const y = top + 13.5 * unit;
+    context.clearRect(0, top + 2 * unit, plan.width, 20 * unit);
+    context.font = `650 ${11 * unit}px ${palette.sans}`;
+    context.fillStyle = palette[band];
+    const { name, about } = t.bands[band];
+    context.fillText(name, 10 * unit, y);
+    const left = 17 * unit + context.measureText(name).width;
+    context.font = `400 ${11 * unit}px ${palette.sans}`;
+    context.fillStyle = palette.soft;
+    context.fillText(band === "register" ? whose : about, left, y, plan.width - left);
+  }
+}
 
 /** Draw the names of all plots beside them: they stay until the plan is another one. */
 export function paintNames(

@@ -17,6 +17,17 @@ export function troubled(request: Request): boolean {
   );
 }
 
+/** Whether a step has ribbons at all. */
+export function hasRibbons(plan: Plan, all: readonly Request[]): boolean {
+  return ribboned(plan, all).length > 0;
+}
+
+/** Requests that are ribbons: a reduction is drawn as arcs within its array. */
+function ribboned(plan: Plan, all: readonly Request[]): readonly Request[] {
+  if (arcs(plan, all).length === 0) return all;
+  return all.filter((one) => one.buffer.space !== "shared" || one.kind === "atomic");
+}
+
 export function paintRibbons(
   context: CanvasRenderingContext2D,
   plan: Plan,
@@ -24,11 +35,7 @@ export function paintRibbons(
   all: readonly Request[],
   progress: Progress,
 ): void {
-  context.clearRect(0, 0, plan.width, plan.height);
-  const folded = arcs(plan, all).length > 0;
-  for (const request of all) {
-    // A reduction is drawn as arcs within its array.
-    if (folded && request.buffer.space === "shared" && request.kind !== "atomic") continue;
+  for (const request of ribboned(plan, all)) {
     const bad = troubled(request);
     const band = request.buffer.space === "global" ? "hbm" : "sram";
     const colour = bad ? palette.fault : palette[band];

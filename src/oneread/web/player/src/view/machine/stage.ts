@@ -1,4 +1,5 @@
-// The canvases of one kernel: three on top of each other, so that cells stay while ribbons move.
+// The picture of one kernel: three canvases on top of each other, and nothing else that would be a
+// layer of its own, so that cells stay while ribbons move.
 import { type Extent, type Recording, type Request, exchange, extentOf, requests } from "../../model";
 import { t } from "../../strings";
 import { type Palette, palette } from "../colours";
@@ -8,14 +9,11 @@ import { CellPainter } from "./cells";
 import { paintMarks } from "./marks";
 import { COLUMNS, type Window, linesOf } from "./contents";
 import type { Plan, Plot } from "./plan";
-import { paintNames } from "./names";
-import { paintRibbons } from "./ribbons";
+import { paintBands, paintNames, paintTitles } from "./names";
+import { hasRibbons, paintRibbons } from "./ribbons";
 
 /** How long a ribbon takes at speed 1, in milliseconds. */
 const MOTION = 180;
-
-const BANDS = ["hbm", "sram", "register"] as const;
-const LAYERS = ["under", "cells", "over"] as const;
 
 /** How a kernel is looked at. */
 export interface View {
@@ -28,7 +26,10 @@ export interface View {
 }
 
 export class Stage {
-  readonly #contexts: CanvasRenderingContext2D[];
+  /** Bands and ribbons; the cells and all that stays with them; what a step touches. */
+  readonly #under: CanvasRenderingContext2D;
+  readonly #middle: CanvasRenderingContext2D;
+  readonly #over: CanvasRenderingContext2D;
   readonly #cells = new CellPainter();
   readonly #windows = new Map<number, Window>();
   #plan: Plan | null = null;
@@ -36,43 +37,20 @@ export class Stage {
   #frame = 0;
   #step = -2;
   #block = -1;
-
-  readonly #bands: HTMLElement[];
-  /** Over the canvases, so that no ribbon covers them. */
-  readonly #titles: HTMLElement[];
   /** Which block it is, of how many threads. */
-  readonly #shape = document.createElement("span");
-  #asked = 0;
+  #whose = "";
   #drawn: readonly unknown[] = [];
+  #behind: readonly unknown[] = [];
 
   constructor(readonly host: HTMLElement) {
-    const boxes = (kind: string): HTMLElement[] =>
-      BANDS.map((band) => {
-        const box = document.createElement("div");
-        box.className = `${kind} ${band}`;
-        host.append(box);
-        return box;
-      });
-    this.#bands = boxes("band");
-    this.#contexts = LAYERS.map((name) => {
-      const canvas = document.createElement("canvas");
-      canvas.className = `layer ${name}`;
-      host.append(canvas);
-      const context = canvas.getContext("2d");
-      if (context === null) throw new Error("this browser draws no canvas");
-      return context;
-    });
-    this.#titles = boxes("band-title");
-    BANDS.forEach((band, index) => {
-      const name = document.createElement("b");
-      name.textContent = t.bands[band].name;
-      this.#titles[index]!.append(name, t.bands[band].about);
-      if (band === "register") this.#titles[index]!.append(this.#shape);
-    });
+    this.#under = contextIn(host, "under", { alpha: false });
+    this.#middle = contextIn(host, "cells");
+    this.#over = contextIn(host, "over");
   }
 
-  get plan(): Plan | null {
-    return this.#plan;
+  /** Whether nothing was drawn yet. */
+  get blank(): boolean {
+    return this.#plan === null;
   }
 
   /** Part of each buffer that is on view. */
@@ -91,12 +69,12 @@ export class Stage {
     }
     const all = seen.at < 0 ? [] : requests(seen.recording, seen.at);
     for (const request of all) {
-      if (request.buffer.space === "global") changed = this.#show(request) || changed;
+      if (request.buffer.space === "global") changed = this.#follow(request) || changed;
     }
     return changed;
   }
 
-  #show(request: Request): boolean {
+  #follow(request: Request): boolean {
     const { buffer, cells } = request;
     const inRow = cells.filter((one) => !request.strays.includes(one));
     const [low] = inRow.length > 0 ? inRow : cells;
@@ -123,21 +101,18 @@ export class Stage {
     if (now.every((one, index) => one === this.#drawn[index])) return;
     this.#drawn = now;
     this.#fit(plan);
-    this.#plan = plan;
-    this.#shape.textContent = shapeOf(recording, block);
     const state = recording.state(at);
     const all = at < 0 ? [] : requests(recording, at);
-    const [under, cells, over] = this.#contexts as [
-      CanvasRenderingContext2D,
-      CanvasRenderingContext2D,
-      CanvasRenderingContext2D,
-    ];
     const extents = ({ buffer, variable }: Plot): Extent =>
       extentOf(recording, buffer?.space ?? "register", buffer?.name ?? variable);
-    if (this.#cells.paint(cells, plan, colours, state, block, extents)) {
-      paintNames(cells, plan, colours, view.gutter);
+    const whose = shapeOf(recording, block);
+    if (this.#cells.paint(this.#middle, plan, colours, state, block, extents)) {
+      paintNames(this.#middle, plan, colours, view.gutter);
+      this.#whose = "";
     }
-    paintMarks(over, plan, colours, {
+    if (whose !== this.#whose) paintTitles(this.#middle, plan, colours, whose);
+    this.#whose = whose;
+    paintMarks(this.#over, plan, colours, {
       step: seen.step,
       requests: all,
       exchange: at < 0 ? undefined : exchange(recording, at),
@@ -150,9 +125,15 @@ export class Stage {
     const fresh = at !== this.#step;
     this.#step = at;
     cancelAnimationFrame(this.#frame);
-    if (all.length === 0 && this.#asked === 0) return; // no ribbon before, none now
-    this.#asked = all.length;
-    const run = (progress: number): void => paintRibbons(under, plan, colours, all, progress);
+    // Where no ribbon was and none comes, what lies behind the cells stays.
+    const behind = hasRibbons(plan, all) ? [] : [plan, colours];
+    const stays = behind.length > 0 && behind.every((one, index) => one === this.#behind[index]);
+    this.#behind = behind;
+    if (stays) return;
+    const run = (progress: number): void => {
+      paintBands(this.#under, plan, colours);
+      paintRibbons(this.#under, plan, colours, all, progress);
+    };
     if (!(fresh && view.moving && all.length > 0)) run(1);
     else this.#animate(run, MOTION / view.speed);
   }
@@ -168,21 +149,14 @@ export class Stage {
   }
 
   #fit(plan: Plan): void {
-    if (plan !== this.#plan) {
-      plan.bands.forEach(({ top, bottom }, index) => {
-        const { style } = this.#bands[index]!;
-        style.top = `${top}px`;
-        style.height = `${bottom - top}px`;
-        this.#titles[index]!.style.top = style.top;
-      });
-    }
     const ratio = window.devicePixelRatio || 1;
     const old = this.#plan;
+    this.#plan = plan;
     if (old && ratio === this.#ratio && old.width === plan.width && old.height === plan.height)
       return;
     this.#ratio = ratio;
     this.host.style.height = `${plan.height}px`;
-    for (const context of this.#contexts) {
+    for (const context of [this.#under, this.#middle, this.#over]) {
       const { canvas } = context;
       canvas.width = Math.round(plan.width * ratio);
       canvas.height = Math.round(plan.height * ratio);
@@ -196,6 +170,17 @@ export class Stage {
     cancelAnimationFrame(this.#frame);
     this.host.replaceChildren();
   }
+}
+
+function contextIn(
+  host: HTMLElement, name: string, settings?: CanvasRenderingContext2DSettings,
+): CanvasRenderingContext2D {
+  const canvas = document.createElement("canvas");
+  canvas.className = name;
+  host.append(canvas);
+  const context = canvas.getContext("2d", settings);
+  if (context === null) throw new Error("this browser draws no canvas");
+  return context;
 }
 
 function shapeOf({ run }: Recording, block: number): string {

@@ -1,0 +1,91 @@
+"""Top-k of any k on a GPU: whole rows sorted by PyTorch, some rows at a time.
+
+For what the kernels of top-k do not find. Their order and their values, at several reads and
+writes of each row. Knows nothing of axes, types of results and options.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from oneread.backends import torch_cuda as gpu
+from oneread.ops._face import LOGIT, LOGPROB, WINNERS
+from oneread.runtime import cuda, cuda_topk
+from oneread.spec import STATISTIC_DTYPE
+
+#: Columns that are sorted at once, unless a row is longer: 400 MiB for keys and places.
+_AT_ONCE: Final = 1 << 24
+#: Integers as wide as the element types.
+_INTEGERS: Final = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def topk(x: Any, k: int, kind: int, values: Any, indices: Any, manner: cuda.Manner) -> None:
+    """Write the winners of each row of `x`, of shape (rows, columns), and their columns."""
+    rows, length = x.shape
+    values, indices = values.view(rows, k), indices.view(rows, k)
+    step = rows_at_once(rows, length)
+    for start in range(0, rows, step):
+        part = x[start : start + step]
+        columns = first_columns(part, k)
+        indices[start : start + step] = columns
+        values[start : start + step] = _scores(part, columns, kind, _from_row(manner, start))
+    cuda_topk.note_sort(gpu.memory(x))
+
+
+def warm(
+    dtype: str, shape: tuple[int, int], k: int, kind: int, tempered: int, device: int,
+    by_length: bool,
+) -> None:  # fmt: skip
+    """Compile and load what `topk` takes beside PyTorch's own kernels."""
+    if kind == LOGIT:
+        return
+    rows, columns = rows_at_once(*shape), k if kind > WINNERS else shape[1]
+    cuda.prepared(
+        _op(kind), STATISTIC_DTYPE[dtype], (rows, columns), (columns, 1), (columns, 1), 1,
+        tempered, 0, 0, device, by_length,
+    )  # fmt: skip
+
+
+def rows_at_once(rows: int, length: int) -> int:
+    """Return how many rows are sorted together."""
+    return min(rows, max(1, _AT_ONCE // length))
+
+
+def first_columns(x: torch.Tensor, k: int) -> torch.Tensor:
+    """Return the columns of the k first numbers of each row: NaN, then larger, then by column."""
+    return torch.sort(_keys(x), dim=-1, descending=True, stable=True).indices[:, :k]
+
+
+def _keys(x: torch.Tensor) -> torch.Tensor:
+    """Return integers in the order of the numbers: one for each NaN, one for both zeros."""
+    whole = _INTEGERS[x.element_size()]
+    bits = (x + 0).view(whole)  # -0 + 0 is 0
+    most = torch.iinfo(whole).max
+    keys = torch.where(bits < 0, bits ^ most, bits)
+    return keys.masked_fill_(x.isnan(), most)
+
+
+def _scores(x: torch.Tensor, columns: torch.Tensor, kind: int, manner: cuda.Manner) -> torch.Tensor:
+    """Return what the values of winners are: the numbers, or probabilities or their logarithms."""
+    if kind == LOGIT:
+        return x.gather(-1, columns)
+    numbers = x.gather(-1, columns) if kind > WINNERS else x
+    numbers = gpu.cast(numbers, STATISTIC_DTYPE[gpu.FLOATS[x.dtype]]).contiguous()
+    scores = torch.empty_like(numbers)
+    log = _op(kind) == "log_softmax"
+    cuda.softmax(gpu.memory(numbers), gpu.memory(scores), 1, log, manner)
+    return scores if kind > WINNERS else scores.gather(-1, columns)
+
+
+def _op(kind: int) -> str:
+    return "log_softmax" if kind % 2 == LOGPROB % 2 else "softmax"
+
+
+def _from_row(manner: cuda.Manner, start: int) -> cuda.Manner:
+    """Return how rows from `start` on are done: a temperature of each row lies 8 bytes on."""
+    given = manner.temperature
+    if given is None or not given.address:
+        return manner
+    return manner._replace(temperature=given._replace(address=given.address + 8 * start))

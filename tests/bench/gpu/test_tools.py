@@ -1,0 +1,231 @@
+"""The tools for a GPU: what they choose, judge and write, without one."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import oneread
+from oneread.bench.gallery import nvidia
+from oneread.runtime import tuning
+
+torch = pytest.importorskip("torch", reason="the arrays are PyTorch's")
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDS = ROOT / "benchmarks/results/tuning-2026-11-30-nvidia-h200.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+
+
+@pytest.fixture
+def rows() -> ModuleType:
+    return importlib.import_module("tuning_rows")
+
+
+@pytest.fixture
+def tune() -> ModuleType:
+    return importlib.import_module("tune_cuda")
+
+
+@pytest.fixture
+def soak() -> ModuleType:
+    return importlib.import_module("soak_cuda")
+
+
+def test_rows_of_the_committed_records_are_those_of_the_table(
+    rows: ModuleType, tune: ModuleType
+) -> None:
+    def launch(op: str, row: dict[str, Any]) -> tuple[Any, ...]:
+        return (op, *((name, value) for name, value in row.items() if name != "measured"))
+
+    made = {launch(*pair) for pair in rows.rows_of(tune.records([RECORDS]))}
+    table = {launch(op, row) for op in rows.OPS for row in tuning.table()[op]}
+    assert len(made) > 50
+    # One length of two passes is left to the row for any length.
+    assert len(made - table) <= 1
+
+
+def test_rows_are_written_as_the_table_has_them(rows: ModuleType, tune: ModuleType) -> None:
+    pieces = rows.as_toml(rows.rows_of(tune.records([RECORDS]))).split("\n\n")
+    text = (tuning.FOLDER / "tuning.toml").read_text("utf-8")
+    # Times that end in a 5 were rounded once more on their way into the records.
+    assert sum(piece.strip() in text for piece in pieces) >= 0.85 * len(pieces)
+
+
+def test_shapes_of_the_table_are_those_it_was_measured_with(
+    rows: ModuleType, tune: ModuleType
+) -> None:
+    shapes = tune.shapes_of_table()
+    assert rows.Shape("softmax", "float32", 4000, 8192) in shapes
+    assert rows.Shape("logsumexp", "bfloat16", 16, 131072) in shapes
+    assert len(set(shapes)) == len(shapes) > 50
+
+
+@pytest.mark.parametrize("target", ["sm_90", "sm_86"])
+@pytest.mark.parametrize(
+    "text",
+    ["softmax/float32/4000x8192", "softmax/bfloat16/16x131072", "softmax/float32/32768x128",
+     "logsumexp/float32/4096x1024", "softmax/float64/4000x512", "softmax/float32/4000x524288"],
+)  # fmt: skip
+def test_candidates_can_be_launched_and_hold_the_row(
+    rows: ModuleType, tune: ModuleType, text: str, target: str
+) -> None:
+    shape = rows.Shape.parse(text)
+    found = list(rows.candidates(shape))
+    assert 5 < len(found) < 400
+    chosen = [tune.chosen(shape, row, target) for row in found]
+    assert any(chosen)
+    for row, choice in zip(found, chosen, strict=True):
+        if choice is None:
+            assert target != "sm_90"
+            continue
+        assert choice.kernel == row["kernel"]
+        if row["kernel"] not in rows.STREAMS:
+            threads = row.get("row_threads", row["block_threads"])
+            assert threads * row["per_thread"] * row.get("cluster", 1) >= shape.vectors
+        if shape.size != 2:
+            assert row.get("keep", 0) == 0
+
+
+def test_winners_of_the_table_are_among_the_candidates(rows: ModuleType, tune: ModuleType) -> None:
+    missing = []
+    for op in rows.OPS:
+        for row in tuning.table()[op]:
+            said = tune.MEASURED.match(row["measured"])
+            if said is None or row["bytes"] not in tune.DTYPES:
+                continue
+            shape = rows.Shape(op, tune.DTYPES[row["bytes"]], int(said[1]), int(said[2]))
+            names = ("kernel", "block_threads", "row_threads", "per_thread", "cluster",
+                     "min_blocks", "keep", "at_once")  # fmt: skip
+            launch = {name: row[name] for name in names if name in row}
+            tried = [{**one, "cluster": one.get("cluster", 1)} for one in rows.candidates(shape)]
+            if {"cluster": 1, **launch} not in tried:
+                missing.append((str(shape), launch))
+    assert len(missing) <= 3, missing
+
+
+def test_shape_that_says_nothing_is_refused(rows: ModuleType) -> None:
+    for text in (
+        "softmax",
+        "softmax/float32",
+        "top_k/float32/1x2",
+        "softmax/float31/1x2",
+        "softmax/float32/1",
+    ):
+        with pytest.raises(ValueError, match=r".+"):
+            rows.Shape.parse(text)
+
+
+def small_jobs(soak: ModuleType) -> list[Any]:
+    return [
+        soak.Job(op, dtype, 65, 300, 10 if "top" in op else 0)
+        for op in soak.CHECKS
+        for dtype in ("float32", "bfloat16", "float64", "float16")
+    ] + [soak.Job("softmax", "float32", 40 * 64, 30, strided=True)]
+
+
+def test_soak_finds_nothing_in_ops_that_are_right(soak: ModuleType) -> None:
+    generator = torch.Generator("cpu").manual_seed(1)
+    for job in small_jobs(soak):
+        tally = soak.Tally()
+        for _ in range(5):  # one of each kind of logits
+            soak.soak(job, generator, tally)
+        assert (tally.rows, tally.wrong_rows, tally.first_wrong) == (5 * job.rows, 0, ""), job
+        assert tally.kernel
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp"])
+def test_soak_finds_one_wrong_number(
+    soak: ModuleType, op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = getattr(oneread, op)
+
+    def wrong(x: Any) -> Any:
+        y = right(x)
+        y[7] = y[7] * 1.0001
+        return y
+
+    monkeypatch.setattr(oneread, op, wrong)
+    tally = soak.Tally()
+    soak.soak(soak.Job(op, "float32", 65, 300), torch.Generator("cpu").manual_seed(1), tally)
+    assert (tally.wrong_rows, tally.first_wrong) == (1, "row 7 of turn 1")
+
+
+def test_soak_finds_two_columns_in_the_wrong_order(
+    soak: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = oneread.top_k
+    monkeypatch.setattr(
+        oneread, "top_k", lambda x, k: (right(x, k).values, right(x, k).indices.flip(-1))
+    )
+    tally = soak.Tally()
+    soak.soak(soak.Job("top_k", "float32", 65, 300, 2), torch.Generator("cpu"), tally)
+    assert tally.wrong_rows == 65
+
+
+def test_soak_takes_turns_and_tells_what_is_not_there(
+    soak: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuses(*given: Any, **options: Any) -> Any:
+        raise oneread.BackendUnavailableError("not on this device")
+
+    monkeypatch.setattr(oneread, "read", refuses)
+    jobs = [soak.Job("softmax", "float32", 65, 40), soak.Job("read", "float32", 65, 40)]
+    tallies = soak.run(jobs, 0.2, "cpu")
+    assert tallies[jobs[0]].turns > 1
+    assert tallies[jobs[1]].refused == "not on this device"
+    assert soak.show(tallies) == 0
+    said = capsys.readouterr().out
+    assert "read (not yet on a GPU: not on this device), float32" in said
+    assert "lazy_softmax, float32" in said
+
+
+def test_soak_and_sanitizer_reach_every_kernel_of_the_table(
+    rows: ModuleType, soak: ModuleType
+) -> None:
+    sanitize = importlib.import_module("sanitize_cuda")
+    everything = list(soak.jobs(list(soak.CHECKS)))
+    for jobs in (everything, list(sanitize.small(everything))):
+        reached = {
+            tuning.choose(job.op, tuning.Rows(job.dtype, job.rows, job.vocab), "sm_90").kernel
+            for job in jobs
+            if job.op in ("softmax", "log_softmax", "logsumexp") and not job.strided
+        }
+        assert reached == {row["kernel"] for op in rows.OPS for row in tuning.table()[op]}
+        assert any(job.strided for job in jobs)
+
+
+def test_sanitizer_that_does_not_run_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sanitize = importlib.import_module("sanitize_cuda")
+    monkeypatch.setattr(nvidia, "find", lambda tool: None)
+    (record,) = sanitize.watched(tmp_path, ["true"], 10.0)
+    assert (record["ran"], record["said"]) == (False, "compute-sanitizer is not there")
+    sanitize.show(record)
+    assert "memcheck does not run: compute-sanitizer is not there" in capsys.readouterr().out
+
+
+def test_sanitizer_tells_messages_and_launches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sanitize = importlib.import_module("sanitize_cuda")
+    message = {"record": "sanitizer", "severity": "error", "kernel": "softmax_row"}
+
+    def sanitized(checker: str, program: Any, names: Any, limit: float) -> Any:
+        log = json.dumps({"record": "launched", "entry": "softmax"})
+        return [{"record": "tool", "tool": checker, "ran": True, "said": ""}, message], log
+
+    monkeypatch.setattr(nvidia, "sanitized", sanitized)
+    found = list(sanitize.watched(tmp_path, ["true"], 10.0))
+    assert [one.get("tool") for one in found] == ["memcheck", None, "racecheck", None]
+    assert found[0]["launched"] == 1
+    assert (tmp_path / "racecheck.log").exists()
