@@ -285,7 +285,7 @@ def test_many_fresh_rows_agree_with_a_sort() -> None:
             torch.bfloat16 if seed % 2 else torch.float32
         )
         got = oneread.top_k(x, 64)
-        want = x.float().sort(-1, descending=True, stable=True).indices[:, :64]
+        want = x.float().sort(dim=-1, descending=True, stable=True).indices[:, :64]
         assert torch.equal(got.indices, want)
 
 

@@ -49,6 +49,7 @@ def force(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int]) -> None:
 def winners(
     x: Any, k: int, axis: int = -1, *, kind: str = "prob", renormalize: bool = False,
     return_lse: bool = False, temperature: Any = None, index: str = "int64",
+    by_length: bool = False,
 ) -> SoftmaxTopK:  # fmt: skip
     """Do what oneread.ops._device_topk does with tensors on a GPU, with NumPy's arrays."""
     moved = np.moveaxis(x, axis, -1)
@@ -76,7 +77,7 @@ def winners(
             cuda_topk.Places(
                 values.ctypes.data, indices.ctypes.data, lse.ctypes.data if return_lse else 0
             ),
-            cuda.Manner(given),
+            cuda.Manner(given, by_length),
         )  # fmt: skip
     shape = (*moved.shape[:-1], k)
     made = [np.moveaxis(one.reshape(shape), -1, axis) for one in (values, indices)]
@@ -212,3 +213,10 @@ def test_a_number_is_given_back_bit_for_bit() -> None:
     got = top_k(x, 64)
     assert same_bits(got.values, np.take_along_axis(x, got.indices, 1))
     assert got.values.view(np.uint32)[0, 0] == 0xFFC12345
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+def test_vectors_beside_a_long_row_hold_no_winner(by_length: bool) -> None:
+    memory = np.full((3, 17_001), -np.inf, np.float32)
+    got = winners(memory, 10, by_length=by_length)
+    assert (got.indices == np.arange(10)).all()

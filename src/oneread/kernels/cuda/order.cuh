@@ -6,6 +6,7 @@
 // LONG   1 for rows whose columns do not fit an int
 // Index  numbers the columns of a row
 #pragma once
+#include "row.cuh"
 #include "running.cuh"
 
 #if ELEMENT == FLOAT64
@@ -41,6 +42,11 @@ __device__ __forceinline__ unsigned high(Key key) {
 // The least key of a high part.
 __device__ __forceinline__ Key least_of(unsigned high) {
     return (Key)high << 8 * (sizeof(Key) - 4);
+}
+
+// Whether vector i holds an element of the row: those before its head and after its end hold none.
+__device__ __forceinline__ bool has_some(const Row& row, Index i) {
+    return i >= row.head / WIDTH && i < row.end;
 }
 
 // A number at a place in its row, as one that is larger when it comes first.

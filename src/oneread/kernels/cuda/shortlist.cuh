@@ -146,8 +146,8 @@ __device__ __forceinline__ int make_room(Shared& s, int count, int k) {
 
 // List the vectors of a warp's step that may hold a winner, BLOCK_THREADS apart from `at`. Returns
 // how many are listed then.
-__device__ __forceinline__ int list(Shared& s, const Vector* v, Index at, Index end, int count,
-                                    int k) {
+__device__ __forceinline__ int list(Shared& s, const Row& row, const Vector* v, Index at,
+                                    int count, int k) {
     const Real low = number_of(least_of(load_relaxed(&s.bound)));
     Real tops[VECTORS];
     unsigned waiting = 0;  // bit i for vector i
@@ -163,7 +163,8 @@ __device__ __forceinline__ int list(Shared& s, const Vector* v, Index at, Index 
         for (int i = 1; i < VECTORS; ++i) top_here = i == first ? tops[i] : top_here;
         const Index place = at + first * BLOCK_THREADS;
         const Candidate c = candidate(key_of(top_here), place);
-        const bool gives = waiting != 0 && place < end && high(key_at(c)) >= load_relaxed(&s.bound) &&
+        const bool gives = waiting != 0 && has_some(row, place) &&
+                           high(key_at(c)) >= load_relaxed(&s.bound) &&
                            !before(s.last[warp_of()], c);
         const unsigned givers = __ballot_sync(ALL, gives);
         if (count + __popc(givers) > ROOM) {

@@ -101,7 +101,7 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
             raise_bound(s, k);
         }
         if (!reached) continue;
-        count = list(s, v, at, row.end, count, k);
+        count = list(s, row, v, at, count, k);
         floor = floor_of(s);
     }
 

@@ -133,7 +133,7 @@ topk_row(const Element* x, void* values, long long rows, long long vocab, long l
     Key keys[VECTORS];
 #pragma unroll
     for (int i = 0; i < VECTORS; ++i)
-        keys[i] = 32 * i + lane_of() < row.end ? key_of(largest(v[i])) : 0;
+        keys[i] = has_some(row, 32 * i + lane_of()) ? key_of(largest(v[i])) : 0;
     const Key bound = bound_of(keys, row.end, k);
     const int vectors = list(s, v, keys, bound, k);
     const int n = open(s, row, vectors, bound);
