@@ -67,9 +67,7 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     Row row = row_at(x + index * x_stride, nullptr, (Index)vocab);
     Index begin = 0;
 #if CLUSTER > 1
-    const Index part = (row.end + CLUSTER - 1) / CLUSTER;
-    begin = (Index)cluster_rank() * part;
-    row.end = min(row.end, begin + part);
+    begin = keep_share<CLUSTER>(row, (Index)cluster_rank());
 #endif
     prepare(pool);
 #if CLUSTER > 1
