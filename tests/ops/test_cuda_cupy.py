@@ -111,5 +111,5 @@ def test_work_goes_to_the_current_stream() -> None:
 
 
 def test_op_that_a_gpu_lacks_is_refused_by_name() -> None:
-    with pytest.raises(oneread.OneReadError, match="CPU"):
-        oneread.State.of(cupy.zeros((2, 3), "float32"))
+    with pytest.raises(oneread.BackendUnavailableError, match="PyTorch"):
+        oneread.top_k(cupy.zeros((2, 3), "float32"), 1)

@@ -171,6 +171,7 @@ def test_warm_lets_the_first_call_be_one_in_a_graph() -> None:
     assert torch.equal(out.entropy, oneread.read(x, entropy=True).entropy)
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_nothing_waits_for_the_gpu() -> None:
     x = torch.randn(100, 5000, device="cuda")
     select = torch.zeros(100, dtype=torch.int64, device="cuda")
@@ -185,8 +186,8 @@ def test_nothing_waits_for_the_gpu() -> None:
 
     all_of_it()
     torch.cuda.synchronize()
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        torch.cuda.set_sync_debug_mode("error")
         all_of_it()
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -13,7 +13,7 @@ import torch
 from oneread.backends import torch_cuda as gpu
 from oneread.ops._face import LOGIT, LOGPROB, WINNERS
 from oneread.runtime import cuda, cuda_topk
-from oneread.spec import STATISTIC_DTYPE
+from oneread.spec import COMPUTE_DTYPE, STATISTIC_DTYPE
 
 #: Columns that are sorted at once, unless a row is longer: 400 MiB for keys and places.
 _AT_ONCE: Final = 1 << 24
@@ -43,8 +43,8 @@ def warm(
         return
     rows, columns = rows_at_once(*shape), k if kind > WINNERS else shape[1]
     cuda.prepared(
-        _op(kind), STATISTIC_DTYPE[dtype], (rows, columns), (columns, 1), (columns, 1), 1,
-        tempered, 0, 0, device, by_length,
+        _op(kind), _statistic(dtype), (rows, columns), (columns, 1), (columns, 1), 1,
+        tempered, cuda.Places(), device, by_length,
     )  # fmt: skip
 
 
@@ -72,11 +72,15 @@ def _scores(x: torch.Tensor, columns: torch.Tensor, kind: int, manner: cuda.Mann
     if kind == LOGIT:
         return x.gather(-1, columns)
     numbers = x.gather(-1, columns) if kind > WINNERS else x
-    numbers = gpu.cast(numbers, STATISTIC_DTYPE[gpu.FLOATS[x.dtype]]).contiguous()
+    numbers = gpu.cast(numbers, _statistic(gpu.FLOATS[x.dtype])).contiguous()
     scores = torch.empty_like(numbers)
     log = _op(kind) == "log_softmax"
     cuda.softmax(gpu.memory(numbers), gpu.memory(scores), 1, log, manner)
     return scores if kind > WINNERS else scores.gather(-1, columns)
+
+
+def _statistic(dtype: str) -> str:
+    return STATISTIC_DTYPE[COMPUTE_DTYPE[dtype]]
 
 
 def _op(kind: int) -> str:
