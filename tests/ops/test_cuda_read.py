@@ -240,11 +240,11 @@ def test_merging_is_the_same_in_either_order_and_leaves_both_as_they_were() -> N
     a = State.of(x[:, :300], entropy=True)
     b = State.of(x[:, 300:], offset=300, entropy=True)
     before = a.lse
-    ab, ba = a | b, b | a
-    assert torch.equal(ab.lse, ba.lse)
-    assert torch.equal(ab.entropy, ba.entropy)
+    one, other = a | b, b | a
+    assert torch.equal(one.lse, other.lse)
+    assert torch.equal(one.entropy, other.entropy)
     assert torch.equal(a.lse, before)
-    assert ab.lse.is_cuda
+    assert one.lse.is_cuda
 
 
 def test_update_goes_on_with_the_next_columns() -> None:

@@ -2,7 +2,7 @@
 //
 // KERNEL   its name; the file is given by SOURCE
 // DYNAMIC  its array of shared memory whose size the launch gives, if it has one
-#include "gpu.hpp"
+#include "intrinsics.hpp"
 
 #include SOURCE
 
