@@ -11,7 +11,8 @@ import pytest
 from oneread.sass import Code, analyse
 from oneread.sass.decode.instruction import Program
 from oneread.sass.story.markdown import markdown
-from oneread.sass.story.telling import Section, Statement, tell
+from oneread.sass.story.statements import Section, Statement
+from oneread.sass.story.telling import tell
 from oneread.sass.story.words import LANGUAGES, catalogue, citation, sentence
 from oneread.source.text import SourceText
 

@@ -17,7 +17,8 @@ from oneread.sass.facts.initials import Initial
 from oneread.sass.facts.loops import Work
 from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
-from oneread.sass.story.telling import Section, tell
+from oneread.sass.story.statements import Section
+from oneread.sass.story.telling import tell
 from oneread.sass.story.words import catalogue, citation, sentence
 
 #: Version of the layout. A field that is added does not change it.

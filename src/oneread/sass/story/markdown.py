@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from oneread.sass.checking import find_sources
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.read.opening import Code
-from oneread.sass.story.telling import Section
+from oneread.sass.story.statements import Section
 from oneread.sass.story.words import catalogue, citation, sentence
 from oneread.source.host import find_kernels
 
