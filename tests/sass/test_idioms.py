@@ -203,3 +203,21 @@ def test_guard_on_a_size_names_the_parameter(assemble: Assemble) -> None:
 
 def test_exit_behind_a_load_is_no_guard(assemble: Assemble) -> None:
     assert analyse(assemble("LDG.E R1, [R2.64]\n@P0 EXIT\nEXIT")).exits == ()
+
+
+@pytest.mark.parametrize(("suffix", "initial"), [("", "-1"), (".U32", "4294967295")])
+def test_maximum_of_integers_begins_with_an_integer(
+    assemble: Assemble, suffix: str, initial: str
+) -> None:
+    text = f"""
+        MOV R5, 0xffffffff
+        loop: LDG.E R4, [R2.64]
+        IMNMX{suffix} R5, R5, R4, !PT
+        ISETP.NE.AND P1, PT, R2, R11, PT
+        @P1 BRA `(loop)
+        STG.E [R2.64], R5
+        EXIT
+    """
+    (one,) = analyse(assemble(text)).accumulators
+    assert one.initial is not None
+    assert (one.kind, one.initial.text) == ("max", initial)

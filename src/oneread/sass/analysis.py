@@ -22,6 +22,7 @@ from oneread.sass.facts.guards import Exit, exits
 from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
 from oneread.sass.facts.roles import Role, roles
+from oneread.sass.facts.transfers import Transfer, transfers
 from oneread.sass.flow.graph import Graph, Loop, build_graph
 from oneread.sass.flow.liveness import live
 from oneread.sass.flow.reaching import Reaching, reach
@@ -67,6 +68,18 @@ class Analysis:
     def accesses(self) -> tuple[Access, ...]:
         """Return the loads and stores."""
         return tuple(accesses(self.program, self.warm, self.reaching))
+
+    @cached_property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """Return the atomics, and the copies past the registers."""
+        return tuple(transfers(self.warm))
+
+    @cached_property
+    def shared(self) -> tuple[Instruction, ...]:
+        """Return all that touches shared memory."""
+        found = [one.instruction for one in self.accesses if one.space == "shared"]
+        found += [one.instruction for one in self.transfers if "shared" in one.spaces]
+        return tuple(sorted(found, key=lambda one: one.index))
 
     @cached_property
     def choices(self) -> tuple[Choice, ...]:

@@ -92,7 +92,7 @@ class SassAssertion:
 
     def no_shared(self) -> SassAssertion:
         """Assert that shared memory is not used."""
-        shared = [one.instruction for one in self.analysis.accesses if one.space == "shared"]
+        shared = self.analysis.shared
         return self._require(not shared, "shared memory is used", shared)
 
     def barriers(self, count: int) -> SassAssertion:

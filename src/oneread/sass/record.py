@@ -116,6 +116,7 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "divisions": _plain(analysis.divisions),
         "reductions": _plain(analysis.reductions),
         "accesses": _plain(analysis.accesses),
+        "transfers": _plain(analysis.transfers),
         "ladders": _plain(analysis.ladders),
     }
 

@@ -6,6 +6,7 @@ show it. Knows no language.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -13,6 +14,7 @@ from oneread.sass.analysis import Analysis
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.facts.accumulators import Accumulator
 from oneread.sass.facts.reductions import Reduction
+from oneread.sass.facts.transfers import Transfer
 from oneread.sass.read.opening import Code
 from oneread.sass.story.costs import Costs
 from oneread.sass.story.names import Names
@@ -114,8 +116,10 @@ class _Story:
         for (kind, where, initial), same in places.items():
             loops = tuple(dict.fromkeys(self.names.loop(one.loop) for one in same))
             groups.setdefault((kind, initial, loops), {})[where] = same
-        if not groups:
+        gathered = list(self._atomics())
+        if not groups and not gathered:
             yield Statement("accumulators-none")
+        yield from gathered
         for (kind, initial, loops), alike in groups.items():
             several = tuple(alike) if len(alike) > 1 else ", ".join(alike)
             gaps: dict[str, Gap] = {"loop": loops, "where": several, "initial": initial}
@@ -125,16 +129,30 @@ class _Story:
             yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
 
     def maximum(self) -> Iterator[Statement]:
-        found = [one for one in self.analysis.choices if one.extreme == "max" and one.is_float]
-        if not found:
+        found = [one for one in self.analysis.choices if one.extreme == "max"]
+        whole = self._whole_maxima()
+        if not found and not whole:
             yield Statement("maximum-none")
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
             gaps: dict[str, Gap] = {"count": len(same), "form": form}
             lines = tuple(one.steps[-1] for one in same)
-            yield Statement("maximum", gaps, lines, same[0].steps)
-            if "+" in form:
+            kind = "maximum" if same[0].is_float else "maximum-integer"
+            yield Statement(kind, gaps, lines, same[0].steps)
+            if "+" in form and same[0].is_float:
                 yield Statement("maximum-nan", {"form": form}, same[0].steps)
+        for opcode in dict.fromkeys(one.opcode for one in whole):
+            ones = tuple(one for one in whole if one.opcode == opcode)
+            yield Statement("maximum-by", {"form": f"{opcode}.MAX", "count": len(ones)}, ones)
+
+    def _whole_maxima(self) -> list[Instruction]:
+        """Return what takes the larger of what is in memory, or of all lanes, by itself."""
+        atomics = [one.instruction for one in self.analysis.transfers if one.operation == "MAX"]
+        moves = [move for one in self.analysis.reductions for move in one.moves]
+        return [
+            *atomics,
+            *(one for one in moves if one.opcode.endswith("REDUX") and one.has("MAX")),
+        ]
 
     def exponential(self) -> Iterator[Statement]:
         found = self.analysis.exponentials
@@ -147,8 +165,10 @@ class _Story:
 
     def sum(self) -> Iterator[Statement]:
         found = [one for one in self.analysis.accumulators if one.kind == "sum"]
-        if not found:
+        gathered = list(self._atomics("ADD", "INC"))
+        if not found and not gathered:
             yield Statement("sum-none")
+        yield from gathered
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
             steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
@@ -162,14 +182,15 @@ class _Story:
             yield Statement(f"sum-{form}", gaps, lines, (fused or lines)[:3])
 
     def shared(self) -> Iterator[Statement]:
-        lines = [one.instruction for one in self.analysis.accesses if one.space == "shared"]
-        barriers = [one for one in self.analysis.warm if one.opcode == "BAR"]
-        if not lines:
-            yield Statement("shared-none")
+        lines = self.analysis.shared
+        barriers = tuple(one for one in self.analysis.warm if one.opcode == "BAR")
+        counts = Counter(one.opcode for one in (*lines, *barriers))
+        what = ", ".join(f"{count} {opcode}" for opcode, count in counts.items())
+        if lines:
+            yield Statement("shared", {"what": what}, (*lines, *barriers))
         else:
-            loads = sum(one.opcode == "LDS" for one in lines)
-            counts = {"stores": len(lines) - loads, "loads": loads, "barriers": len(barriers)}
-            yield Statement("shared", counts, (*lines, *barriers))
+            yield Statement("shared-barriers" if barriers else "shared-none", {}, barriers)
+        yield from self._transfers()
         groups: dict[tuple[object, ...], list[Reduction]] = {}
         for one in self.analysis.reductions:
             groups.setdefault((one.form, one.operations, one.distances), []).append(one)
@@ -187,6 +208,30 @@ class _Story:
         local = tuple(one.instruction for one in self.analysis.accesses if one.space == "local")
         if local:
             yield Statement("local", {"count": len(local)}, local)
+
+    def _transfers(self) -> Iterator[Statement]:
+        """Tell of atomics, and of copies past the registers."""
+        groups: dict[tuple[str, bool], list[Transfer]] = {}
+        for one in self.analysis.transfers:
+            groups.setdefault((one.kind, "global" in one.spaces), []).append(one)
+        for (kind, is_global), same in groups.items():
+            place = ("-global" if is_global else "-shared") if kind == "atomic" else ""
+            names = dict.fromkeys(one.operation or one.instruction.opcode for one in same)
+            gaps: dict[str, Gap] = {"what": ", ".join(names), "count": len(same)}
+            lines = tuple(one.instruction for one in same)
+            yield Statement(f"{kind}{place}", gaps, lines, lines[:1])
+
+    def _atomics(self, *operations: str) -> Iterator[Statement]:
+        """Tell of what loops gather in memory by atomics, of some operations or of all."""
+        groups: dict[str, dict[str, list[Instruction]]] = {}
+        for one in self.analysis.transfers:
+            loop = self.analysis.loop_of(one.instruction)
+            if loop and one.operation and (not operations or one.operation in operations):
+                places = groups.setdefault(one.operation, {})
+                places.setdefault(self.names.loop(loop), []).append(one.instruction)
+        for operation, places in groups.items():
+            lines = tuple(line for found in places.values() for line in found)
+            yield Statement("gathered", {"what": operation, "loop": tuple(places)}, lines)
 
     def unrolling(self) -> Iterator[Statement]:
         if not self.analysis.ladders:
