@@ -19,6 +19,7 @@ from oneread.sass.facts.constants import Constants
 from oneread.sass.facts.divisions import Division, divisions
 from oneread.sass.facts.exponentials import Exponential, exponentials
 from oneread.sass.facts.guards import Exit, exits
+from oneread.sass.facts.invariants import is_invariant
 from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
 from oneread.sass.facts.roles import Role, roles
@@ -130,6 +131,11 @@ class Analysis:
         """Return the innermost loop that an instruction stands in."""
         block = self.graph.block_of(one.index)
         return self.graph.loop_of(block.number) if block else None
+
+    def is_repeated(self, one: Instruction) -> bool:
+        """Say whether an instruction stands in a loop in which its result does not change."""
+        loop = self.loop_of(one)
+        return loop is not None and is_invariant(one, loop, self.graph, self.reaching)
 
     @cached_property
     def roles(self) -> Mapping[int, Role]:

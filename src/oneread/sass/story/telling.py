@@ -265,7 +265,7 @@ class _Story:
             yield Statement(
                 f"division-{form}", {"count": len(same), "checks": checks}, lines, quotes
             )
-            repeated = tuple(one for one in lines if self.analysis.loop_of(one))
+            repeated = tuple(one for one in lines if self.analysis.is_repeated(one))
             if repeated and form != "integer":
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
         for name, lines in functions.items():
