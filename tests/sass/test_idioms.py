@@ -221,3 +221,9 @@ def test_maximum_of_integers_begins_with_an_integer(
     (one,) = analyse(assemble(text)).accumulators
     assert one.initial is not None
     assert (one.kind, one.initial.text) == ("max", initial)
+
+
+def test_guarded_exponential_is_all_of_its_instructions(assemble: Assemble) -> None:
+    text = f"FADD R2, R6, -R7\n{GUARDED}"
+    (one,) = analyse(assemble(f"{text}\nSTG.E [R20.64], R4\nEXIT")).exponentials
+    assert [part.opcode for part in one.parts] == ["FADD", "FMUL", "FSETP", "FMUL", "MUFU", "FMUL"]
