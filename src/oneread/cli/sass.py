@@ -101,7 +101,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show what was found out about kernels."""
-    from oneread.sass import Build, record
+    from oneread.sass import record
     from oneread.sass.story.words import LANGUAGES
 
     forms = [("--md", as_markdown), ("--html", as_html), ("--json", as_json)]
@@ -112,7 +112,7 @@ def explain(
         raise fail("--out is for the notes of --md and the pages of --html")
     if lang not in LANGUAGES:
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    build = _build(arch, fast_math, opt, define, kernel)
     found = _analysed(names, kernel, build)
     if out is not None and not (as_html and out.suffix == ".html"):
         _keep(out, found, lang, "html" if as_html else "md")
@@ -139,13 +139,13 @@ def matrix(
 ) -> None:
     """Show properties of a kernel for each build."""
     from oneread.runtime.nvrtc import TARGETS
-    from oneread.sass import Build, analyse, open_code
+    from oneread.sass import analyse, open_code
     from oneread.sass.summary import summarise
 
     columns = {}
     for fast_math in (True, False):
         for target in arch or TARGETS:
-            build = Build(target, fast_math, tuple(opt or ()), macros(define))
+            build = _build(target, fast_math, opt, define, kernel)
             code = open_code(name, build)
             if code.build is None:
                 raise fail(f"{name} is machine code already; matrix compiles a source")
@@ -168,12 +168,12 @@ def advise(
 ) -> None:
     """Show changes of a source with what they do to the machine code."""
     from oneread.cli import _advise_text
-    from oneread.sass import Build, analyse, open_code
+    from oneread.sass import analyse, open_code
     from oneread.sass.advice.advising import examples, prove
 
     if as_markdown and as_json:
         raise fail("--md and --json exclude each other")
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    build = _build(arch, fast_math, opt, define, kernel)
     code = open_code(name, build)
     proofs = list(prove(code, kernel))
     shown = list(examples(analyse(code.kernel(kernel)), build))
@@ -193,11 +193,10 @@ def diff(
     as_markdown: AsTable = False,
 ) -> None:
     """Show in what two kernels differ."""
-    from oneread.sass import Build
     from oneread.sass.aligning import align
     from oneread.sass.summary import roles_each, summarise
 
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    build = _build(arch, fast_math, opt, define, None)
     found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
@@ -233,6 +232,20 @@ def check(
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
+
+
+def _build(
+    arch: str | None,
+    fast_math: bool,
+    opt: list[str] | None,
+    define: list[str] | None,
+    kernel: str | None,
+) -> "Build":
+    from oneread.sass import Build
+    from oneread.sass.read.opening import instance_of
+
+    options = tuple(opt or ())
+    return Build(arch, fast_math, options, macros(define), instance=instance_of(kernel))
 
 
 def _all_builds(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from oneread.sass.analysis import Analysis, analyse
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.facts.occupancy import occupancy
-from oneread.sass.read.opening import Build, open_code
+from oneread.sass.read.opening import Build, instance_of, open_code
 
 __all__ = ["SassAssertion", "assert_sass"]
 
@@ -65,7 +65,8 @@ def assert_sass(
     >>> checked.no_spills().no_shared().vector_load(16).exp("fast").no_slow_division()
     <SassAssertion of online_softmax_warp for sm_90>
     """
-    build = Build(arch, fast_math, tuple(options), defines or {})
+    macros = defines or {}
+    build = Build(arch, fast_math, tuple(options), macros, instance=instance_of(name))
     return SassAssertion(analyse(open_code(kernel, build).kernel(name)))
 
 

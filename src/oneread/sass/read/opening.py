@@ -17,11 +17,12 @@ from oneread.sass.decode.decoding import decode
 from oneread.sass.decode.instruction import Program
 from oneread.sass.errors import MachineCodeError
 from oneread.sass.read import nvdisasm
-from oneread.sass.read.elf import is_elf, read_cubin
+from oneread.sass.read.elf import is_elf, read_cubin, read_sections
 from oneread.sass.read.headers import with_headers
 from oneread.sass.read.listing import is_listing, read_listing
 from oneread.source.catalogue import read_catalogue
-from oneread.source.host import Skipped, device_code
+from oneread.source.host import Skipped, device_code, find_kernels
+from oneread.source.namespaces import qualified
 from oneread.source.text import SourceText
 from oneread.spec import KernelCompileError
 
@@ -34,13 +35,20 @@ _LARGEST_BYTES: Final = 256 << 20
 
 @dataclass(frozen=True)
 class Build:
-    """How a source is compiled; ``nvrtc`` is the path of another NVRTC than the usual one."""
+    """How a source is compiled.
+
+    ``nvrtc`` is the path of another NVRTC than the usual one; ``instance`` is the instance of a
+    template that is wanted, such as ``softmax<256>``; ``folders`` are where headers are looked for,
+    besides those of ``-I`` among the options.
+    """
 
     arch: str | None = None
     fast_math: bool = False
     options: Sequence[str] = ()
     defines: Mapping[str, int] = field(default_factory=dict)
     nvrtc: str | None = None
+    instance: str = ""
+    folders: Sequence[str] = ()
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -70,7 +78,9 @@ class Code:
             When there is none of that name, or several and none is named.
         """
         names = [one.short_name for one in self.programs]
-        found = [one for one in self.programs if name in (None, one.name, one.short_name)]
+        plain = name and name.partition("<")[0].rpartition("::")[2]
+        known = {name, plain}
+        found = [one for one in self.programs if known & {None, one.name, one.short_name}]
         if len(found) == 1:
             return found[0]
         asked = f"no kernel {name!r}" if name and not found else f"{len(found)} kernels"
@@ -121,7 +131,8 @@ def open_code(name: str | os.PathLike[str], build: Build | None = None) -> Code:
         raise MachineCodeError(f"{text}: larger than {_LARGEST_BYTES >> 20} MiB")
     data = path.read_bytes()
     if path.suffix in SOURCES:
-        return compile_source(SourceText(path.name, _decoded(data, text)), build or Build())
+        build = replace(build or Build(), folders=(str(path.parent),))
+        return compile_source(SourceText(path.name, _decoded(data, text)), build)
     return read_code(data, text, build.arch if build else None)
 
 
@@ -189,7 +200,7 @@ def compile_source(source: SourceText, build: Build) -> Code:
     """
     build = replace(build, arch=build.arch or DEFAULT_ARCH)
     device = device_code(source)
-    text, skipped, folders = with_headers(device, source.text)
+    text, skipped, folders = with_headers(device, source.text, _folders(build))
     try:
         cubin = nvrtc.compile_cubin(
             text,
@@ -197,6 +208,7 @@ def compile_source(source: SourceText, build: Build) -> Code:
             name=source.name,
             defines=build.defines,
             options=[*build.flags, *folders],
+            instances=[qualified(source, build.instance)] if build.instance else (),
             library=build.nvrtc,
         )
     except KernelCompileError as error:
@@ -206,8 +218,33 @@ def compile_source(source: SourceText, build: Build) -> Code:
         raise KernelCompileError(
             f"{error}; not found, and left out: {missing}", error.log
         ) from None
+    if not read_sections(cubin.code, source.name).kernels:
+        raise MachineCodeError(_why_nothing(source))
     programs = _disassembled(cubin.code, source.name)
     return Code(source.name, programs, source, build, skipped)
+
+
+def instance_of(kernel: str | None) -> str:
+    """Return what `Build` is to be given for a kernel by name: an instance, or nothing."""
+    return kernel if kernel and "<" in kernel else ""
+
+
+def _folders(build: Build) -> list[str]:
+    """Return where a source's own headers may lie."""
+    given = [one.removeprefix("-I") for one in build.options if one.startswith("-I")]
+    return [*build.folders, *filter(None, given)]
+
+
+def _why_nothing(source: SourceText) -> str:
+    """Return why no machine code came of a source."""
+    templates = [one.name for one in find_kernels(source) if one.is_template]
+    if not templates:
+        return f"{source.name}: no kernel in it: no __global__ function with a body"
+    many = "is a template" if len(templates) == 1 else "are templates"
+    return (
+        f"{source.name}: {', '.join(templates)} {many}, and no instance is asked for: "
+        f"name one, as in --kernel '{templates[0]}<256>'"
+    )
 
 
 def _disassembled(data: bytes, name: str) -> tuple[Program, ...]:
