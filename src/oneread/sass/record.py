@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
 from oneread.sass.analysis import Analysis
@@ -15,6 +15,7 @@ from oneread.sass.decode.instruction import Instruction, Register, SourceLine
 from oneread.sass.decode.opcodes import pipe
 from oneread.sass.facts.initials import Initial
 from oneread.sass.facts.loops import Work
+from oneread.sass.facts.memory import traffic
 from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
 from oneread.sass.story.statements import Section
@@ -165,6 +166,7 @@ def _lines(line: SourceLine | None) -> list[dict[str, Any]]:
 
 def _loop(analysis: Analysis, work: Work) -> dict[str, Any]:
     loop, price = work.loop, work.cost
+    moved = traffic(work.instructions, analysis.accesses, analysis.transfers, price.elements)
     start = analysis.graph.blocks[loop.head].start
     return {
         "number": loop.number,
@@ -177,6 +179,7 @@ def _loop(analysis: Analysis, work: Work) -> dict[str, Any]:
         "limit": price.limit if price.ceilings else None,
         "stall_cycles": price.stall_cycles,
         "alone_cycles": work.alone_cycles,
+        "bytes": asdict(moved) if moved else None,
     }
 
 

@@ -5,13 +5,15 @@ Knows no language.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from oneread.sass.analysis import Analysis
+from oneread.sass.decode.instruction import Instruction
 from oneread.sass.decode.opcodes import Pipe
 from oneread.sass.facts.loops import Work, count_elements
-from oneread.sass.facts.throughput import cost
+from oneread.sass.facts.memory import CARDS, traffic
+from oneread.sass.facts.throughput import Cost, cost
 from oneread.sass.story.names import Names
 from oneread.sass.story.statements import Gap, Statement, Table
 
@@ -74,6 +76,33 @@ class Costs:
         }
         ends = (lines[0], lines[-1]) if lines else ()
         yield Statement("straight" if elements else "straight-none", gaps, ends)
+        if elements and price.ceilings:
+            yield from self._memory(lines, price)
+
+    def _memory(self, instructions: Sequence[Instruction], price: Cost) -> Iterator[Statement]:
+        """Tell what moves to and from global memory, and whether that limits more than a pipe."""
+        analysis = self.analysis
+        elements = price.elements
+        found = traffic(instructions, analysis.accesses, analysis.transfers, elements)
+        if found is None or not found.total:
+            return
+        indices = {one.instruction.index for one in analysis.accesses if one.space == "global"}
+        indices |= {one.instruction.index for one in analysis.transfers if "global" in one.spaces}
+        lines = tuple(one for one in instructions if one.index in indices)
+        gaps: dict[str, Gap] = {"read": f"{found.read:g}", "written": f"{found.written:g}"}
+        yield Statement("memory", gaps, lines)
+        card = CARDS.get(analysis.program.target)
+        if card is None:
+            return
+        allowed = card.rate / found.total
+        gaps = {
+            "card": card.name,
+            "rate": f"{card.rate:.1f}",
+            "allowed": f"{allowed:.2f}",
+            "limit": price.limit,
+        }
+        is_lower = allowed < price.ceilings[price.limit]
+        yield Statement("memory-limits" if is_lower else "memory-allows", gaps, lines)
 
     def _work(self, work: Work) -> Iterator[Statement]:
         price = work.cost
@@ -86,6 +115,7 @@ class Costs:
         }
         ends = (work.instructions[0], work.instructions[-1])
         yield Statement("cost", gaps, ends)
+        yield from self._memory(work.instructions, price)
         if price.stall_cycles is not None and work.alone_cycles is not None:
             gaps["cycles"] = f"{price.stall_cycles / price.elements:.1f}"
             gaps["estimate"] = f"{work.alone_cycles / price.elements:.0f}"
