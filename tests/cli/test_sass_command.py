@@ -281,3 +281,11 @@ def test_advice_for_machine_code_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "k.sass"
     path.write_text(LISTING)
     assert "machine code already; advice is for a source" in advise(str(path), status=2)
+
+
+@needs_tools
+def test_source_of_a_note_may_be_a_key_of_the_gallery(tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("BAR.SYNC 0x0 ;\n")
+    words = ["sass", "check", str(note), "--source", "online_softmax", "--arch", "sm_86"]
+    assert CliRunner().invoke(app, words).exit_code == 0

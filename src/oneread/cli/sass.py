@@ -1,7 +1,8 @@
 """`oneread sass`: what the compiler made of a kernel, without a GPU."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from oneread.cli import _sass_text
 from oneread.cli._console import FAILURE, fail, note, say, styled, write
 from oneread.cli._macros import macros
+from oneread.spec.words import plural
 
 if TYPE_CHECKING:
     from oneread.sass import Analysis, Build, Code
@@ -56,7 +58,9 @@ Archs = Annotated[
     list[str] | None, typer.Option("--arch", metavar="sm_86", help="A target; all by default.")
 ]
 NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_default=False)]
-Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
+Source = Annotated[
+    str | None, typer.Option(metavar="FILE.cu|KEY", help="The kernel's source, or of the gallery.")
+]
 Claims = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Statements to judge for each build.")
 ]
@@ -211,6 +215,7 @@ def check(
     source: Source = None,
     arch: Archs = None,
     opt: Opt = None,
+    define: Define = None,
     claims: Claims = None,
     nvrtc: Nvrtc = None,
     as_markdown: AsTable = False,
@@ -222,8 +227,13 @@ def check(
 
     given = read_claims(_text(claims), claims.name) if claims else []
     libraries = [None, *map(find_library, nvrtc or ())]
-    builds = [one for library in libraries for one in _all_builds(arch, opt, library)]
-    text = _text(source) if source else None
+    text, macros_of_key = _given_source(source)
+    defines = {**macros_of_key, **macros(define)}
+    builds = [
+        replace(one, defines=defines)
+        for library in libraries
+        for one in _all_builds(arch, opt, library)
+    ]
     checked = check_note(_text(note_file), builds, text, note_file.name)
     for line in _sass_text.check(checked, as_markdown):
         say(line)
@@ -263,6 +273,18 @@ def _all_builds(
     for fast_math in (True, False):
         for target in targets:
             yield Build(target, fast_math, tuple(opt or ()), nvrtc=library)
+
+
+def _given_source(name: str | None) -> tuple[str | None, Mapping[str, int]]:
+    """Return the text of a file or of a kernel of the gallery, and the macros of the latter."""
+    from oneread.source.catalogue import read_catalogue
+
+    catalogue = read_catalogue()
+    if name is None:
+        return None, {}
+    if name in catalogue.kernels and not Path(name).exists():
+        return _text(catalogue.path(name)), catalogue.kernels[name].bench_defines
+    return _text(Path(name)), {}
 
 
 def _text(path: Path) -> str:
@@ -357,5 +379,5 @@ def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str, for
     else:
         lines = [f"- [{kernel}]({name}), {more}" for kernel, name, more in entries]
         (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
-    what = "pages" if form == "html" else "notes"
-    note(f"wrote {len(entries)} {what} and index.{form} to {folder}")
+    what = plural(len(entries), "page" if form == "html" else "note")
+    note(f"wrote {what} and index.{form} to {folder}")
