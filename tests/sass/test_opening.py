@@ -160,9 +160,11 @@ def test_what_is_no_machine_code_is_refused_with_advice(data: bytes, why: str) -
 def test_several_kernels_have_to_be_told_apart() -> None:
     code = read_code((LISTING + LISTING.replace(": f", ": g")).encode(), "k")
     assert code.kernel("g").name == "g"
-    with pytest.raises(MachineCodeError, match="k has 2 kernels; there are f, g"):
+    with pytest.raises(
+        MachineCodeError, match=r"k has 2 kernels; name one of these \(--kernel\): f, g"
+    ):
         code.kernel()
-    with pytest.raises(MachineCodeError, match="k has no kernel 'h'; there are f, g"):
+    with pytest.raises(MachineCodeError, match="k has no kernel 'h'; name one of"):
         code.kernel("h")
 
 

@@ -70,6 +70,10 @@ Nvrtc = Annotated[
 ]
 AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Kernels = Annotated[
+    list[str] | None,
+    typer.Option("--kernel", metavar="K", help="Kernel of both files; twice: of each."),
+]
 Arch = Annotated[str | None, typer.Option(metavar="sm_86", help="Target; sm_86 for a source.")]
 FastMath = Annotated[bool, typer.Option("--fast-math", help="Compile with --use_fast_math.")]
 Opt = Annotated[list[str] | None, typer.Option(metavar="FLAG", help="An option of the compiler.")]
@@ -190,6 +194,7 @@ def advise(
 def diff(
     first: Name,
     second: Name,
+    kernel: Kernels = None,
     arch: Arch = None,
     fast_math: FastMath = False,
     opt: Opt = None,
@@ -197,11 +202,18 @@ def diff(
     as_markdown: AsTable = False,
 ) -> None:
     """Show in what two kernels differ."""
+    from oneread.sass import analyse
     from oneread.sass.aligning import align
     from oneread.sass.summary import roles_each, summarise
 
-    build = _build(arch, fast_math, opt, define, None)
-    found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
+    if len(kernel or ()) > 2:
+        raise fail("--kernel is one kernel of both files, or one of each")
+    wanted = (kernel[0], kernel[-1]) if kernel else (None, None)
+    found = []
+    for name, one in zip((first, second), wanted, strict=True):
+        build = _build(arch, fast_math, opt, define, one)
+        analysis = analyse(_opened(name, build).kernel(one))
+        found.append((analysis.program.short_name, analysis))
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
     pairs = align(found[0][1], found[1][1])
@@ -294,28 +306,23 @@ def _text(path: Path) -> str:
         raise fail(f"{path}: no text in UTF-8") from None
 
 
-def _pair(first: str, second: str, build: "Build") -> "list[tuple[Code, Analysis]]":
-    """Open two files or keys with one kernel each."""
-    found = []
-    for name in (first, second):
-        opened = list(_analysed([name], None, build))
-        if len(opened) != 1:
-            raise fail(f"{name} has {len(opened)} kernels; diff compares files with one each")
-        found += opened
-    return found
+def _opened(name: str, build: "Build") -> "Code":
+    """Open what was named; - is standard input."""
+    from oneread.sass import open_code, read_code
+
+    if name == "-":
+        return read_code(sys.stdin.buffer.read(), "standard input", build.arch)
+    return open_code(name, build)
 
 
 def _analysed(
     names: list[str], kernel: str | None, build: "Build"
 ) -> "Iterator[tuple[Code, Analysis]]":
     """Open what was named, one kernel after another."""
-    from oneread.sass import analyse, open_code, read_code
+    from oneread.sass import analyse
 
     for name in names:
-        if name == "-":
-            code = read_code(sys.stdin.buffer.read(), "standard input", build.arch)
-        else:
-            code = open_code(name, build)
+        code = _opened(name, build)
         for program in [code.kernel(kernel)] if kernel else code.programs:
             yield code, analyse(program)
 

@@ -84,7 +84,9 @@ class Code:
         if len(found) == 1:
             return found[0]
         asked = f"no kernel {name!r}" if name and not found else f"{len(found)} kernels"
-        raise MachineCodeError(f"{self.name} has {asked}; there are {', '.join(names)}")
+        raise MachineCodeError(
+            f"{self.name} has {asked}; name one of these (--kernel): {', '.join(names)}"
+        )
 
 
 def open_code(name: str | os.PathLike[str], build: Build | None = None) -> Code:
