@@ -83,6 +83,17 @@ class Analysis:
         return tuple(sorted(found, key=lambda one: one.index))
 
     @cached_property
+    def spills(self) -> tuple[Instruction, ...]:
+        """Return what spills registers; all of local memory where spills are not marked."""
+        local = [one.instruction for one in self.accesses if one.space == "local"]
+        return tuple(one for one in local if one.is_spill or not self.marks_spills)
+
+    @property
+    def marks_spills(self) -> bool:
+        """Say whether what spills is marked, so that other local memory is an array."""
+        return self.program.marks_spills or any(one.is_spill for one in self.instructions)
+
+    @cached_property
     def choices(self) -> tuple[Choice, ...]:
         """Return the places where the larger or smaller of values is taken."""
         return tuple(choices(self.graph, self.warm, self.reaching))

@@ -14,7 +14,7 @@ from typing import Final
 
 from oneread.runtime import nvrtc
 from oneread.sass.decode.decoding import decode
-from oneread.sass.decode.instruction import Program
+from oneread.sass.decode.instruction import Program, SourceLine
 from oneread.sass.errors import MachineCodeError
 from oneread.sass.read import nvdisasm
 from oneread.sass.read.elf import is_elf, read_cubin, read_sections
@@ -29,6 +29,8 @@ from oneread.spec import KernelCompileError
 #: Where a kernel is compiled for if nothing is said: the target of the SASS note.
 DEFAULT_ARCH: Final = "sm_86"
 SOURCES: Final = (".cu", ".cuh", ".cpp", ".h")
+#: The first NVRTC known to mark spills in its code.
+_MARKS_SPILLS: Final = (13, 2)
 _FATBIN: Final = b"\x50\xed\x55\xba"
 _LARGEST_BYTES: Final = 256 << 20
 
@@ -222,7 +224,11 @@ def compile_source(source: SourceText, build: Build) -> Code:
         ) from None
     if not read_sections(cubin.code, source.name).kernels:
         raise MachineCodeError(_why_nothing(source))
-    programs = _disassembled(cubin.code, source.name)
+    marks_spills = nvrtc.version(build.nvrtc) >= _MARKS_SPILLS
+    programs = tuple(
+        replace(_with_name(one, source.name), marks_spills=marks_spills)
+        for one in _disassembled(cubin.code, source.name)
+    )
     return Code(source.name, programs, source, build, skipped)
 
 
@@ -247,6 +253,22 @@ def _why_nothing(source: SourceText) -> str:
         f"{source.name}: {', '.join(templates)} {many}, and no instance is asked for: "
         f"name one, as in --kernel '{templates[0]}<256>'"
     )
+
+
+def _with_name(program: Program, name: str) -> Program:
+    """Return a program whose lines name their source as it was given to the compiler.
+
+    The compiler takes the name for one of a file in the current folder.
+    """
+    told = os.path.abspath(name)
+
+    def named(line: SourceLine | None) -> SourceLine | None:
+        if line is None:
+            return None
+        return SourceLine(name if line.file == told else line.file, line.line, named(line.call))
+
+    instructions = tuple(replace(one, line=named(one.line)) for one in program.instructions)
+    return replace(program, instructions=instructions)
 
 
 def _disassembled(data: bytes, name: str) -> tuple[Program, ...]:

@@ -205,9 +205,13 @@ class _Story:
             }
             moves = tuple(move for one in same for move in one.moves)
             yield Statement(kind, gaps, moves, first.moves[:1])
-        local = tuple(one.instruction for one in self.analysis.accesses if one.space == "local")
-        if local:
-            yield Statement("local", {"count": len(local)}, local)
+        local = [one.instruction for one in self.analysis.accesses if one.space == "local"]
+        spills = self.analysis.spills
+        arrays = tuple(one for one in local if one not in spills)
+        unsure = "spills" if self.analysis.marks_spills else "local"
+        for name, lines in ((unsure, spills), ("local-array", arrays)):
+            if lines:
+                yield Statement(name, {"count": len(lines)}, lines, lines[:1])
 
     def _transfers(self) -> Iterator[Statement]:
         """Tell of atomics, and of copies past the registers."""
