@@ -294,3 +294,14 @@ def test_source_of_a_note_may_be_a_key_of_the_gallery(tmp_path: Path) -> None:
     note.write_text("BAR.SYNC.DEFER_BLOCKING 0x0 ;\n")
     words = ["sass", "check", str(note), "--source", "online_softmax", "--arch", "sm_86"]
     assert CliRunner().invoke(app, words).exit_code == 0
+
+
+@needs_tools
+def test_advice_by_two_softmaxes_is_not_for_another_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "copy.cu"
+    path.write_text(
+        "__global__ void copy(const float* x, float* y, int n) {\n"
+        "    for (int i = threadIdx.x; i < n; i += 32) y[i] = x[i];\n}\n"
+    )
+    assert "Nothing is known that would make it shorter." in advise(str(path))
+    assert re.search(r"Load 16 bytes a lane \(for lines? \d+[^;]*; by two", advise("safe_softmax"))
