@@ -305,3 +305,12 @@ def test_advice_by_two_softmaxes_is_not_for_another_kernel(tmp_path: Path) -> No
     )
     assert "Nothing is known that would make it shorter." in advise(str(path))
     assert re.search(r"Load 16 bytes a lane \(for lines? \d+[^;]*; by two", advise("safe_softmax"))
+
+
+@needs_tools
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_one_kernel_goes_to_one_file(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"note.{form}"
+    words = ["sass", "explain", "relu", f"--{form}", "-o", str(path)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert path.is_file()

@@ -242,3 +242,18 @@ def test_header_of_a_folder_that_is_named_is_found(tmp_path: Path) -> None:
     (tmp_path / "inc" / "mine.h").write_text("#define MINE 2\n")
     build = Build(options=(f"-I{tmp_path / 'inc'}",), instance="twice<256>")
     assert compile_source(SourceText("k.cu", TEMPLATE), build).skipped == ()
+
+
+@pytest.mark.parametrize("last", ["FADD R1, R2, R3", "@P0 EXIT", "BRA 0x40"])
+def test_listing_that_is_cut_at_a_line_is_refused(last: str) -> None:
+    text = LISTING.replace("EXIT", "NOP") + f"        /*0010*/       {last} ;\n"
+    with pytest.raises(MachineCodeError, match="f is cut off after 0x0010"):
+        read_code(text.encode(), "k")
+
+
+@needs_tools
+def test_macro_that_the_source_does_not_have_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.cu"
+    path.write_text(TWICE)
+    with pytest.raises(MachineCodeError, match=r"twice\.cu has no macro FOO"):
+        open_code(path, Build(defines={"FOO": 3}))

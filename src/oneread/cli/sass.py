@@ -88,7 +88,10 @@ AsHtml = Annotated[
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", metavar="DIR", help="Where notes or pages go, with an index; or FILE.html."
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Where notes or pages go, with an index; or one FILE.md, FILE.html.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
@@ -122,10 +125,11 @@ def explain(
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
     build = _build(arch, fast_math, opt, define, kernel)
     found = _analysed(names, kernel, build)
-    if out is not None and not (as_html and out.suffix == ".html"):
-        _keep(out, found, lang, "html" if as_html else "md")
-    elif as_html:
-        _put(out, _only_page(found, lang))
+    form = "html" if as_html else "md"
+    if out is not None and out.suffix != f".{form}":
+        _keep(out, found, lang, form)
+    elif as_html or out is not None:
+        _put(out, _only_page(found, lang, form))
     else:
         for code, analysis in found:
             if as_json:
@@ -359,9 +363,10 @@ def _put(out: Path | None, page: str) -> None:
         note(f"wrote {out}")
 
 
-def _only_page(found: "Iterator[tuple[Code, Analysis]]", lang: str) -> str:
-    """Return the page of the only kernel."""
-    pages = [_page(code, analysis, lang) for code, analysis in found]
+def _only_page(found: "Iterator[tuple[Code, Analysis]]", lang: str, form: str) -> str:
+    """Return the page or the note of the only kernel."""
+    made = _page if form == "html" else _note
+    pages = [made(code, analysis, lang) for code, analysis in found]
     if len(pages) != 1:
         raise fail(f"{len(pages)} kernels: name one with --kernel, or a folder with --out")
     return pages[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from oneread.spec import KernelCompileError
 #: Where a kernel is compiled for if nothing is said: the target of the SASS note.
 DEFAULT_ARCH: Final = "sm_86"
 SOURCES: Final = (".cu", ".cuh", ".cpp", ".h")
+#: What a kernel's code may end with.
+_LAST: Final = frozenset({"BPT", "BRA", "BRX", "CALL", "EXIT", "JMP", "KILL", "NOP", "RET"})
 #: The first NVRTC known to mark spills in its code.
 _MARKS_SPILLS: Final = (13, 2)
 _FATBIN: Final = b"\x50\xed\x55\xba"
@@ -175,7 +178,22 @@ def read_code(data: bytes, name: str, arch: str | None = None) -> Code:
         )
     if not is_listing(text) and ".visible .entry" in text:
         raise MachineCodeError(f"{name}: PTX, no machine code; assemble it: ptxas -arch=sm_86")
-    return Code(name, tuple(decode(one) for one in read_listing(text, name, arch or "")))
+    programs = tuple(decode(one) for one in read_listing(text, name, arch or ""))
+    for program in programs:
+        _refuse_cut(program, name)
+    return Code(name, programs)
+
+
+def _refuse_cut(program: Program, name: str) -> None:
+    """Refuse a listing whose last instruction goes on, or that is left for what is not there."""
+    last = program.instructions[-1]
+    goes_on = last.opcode not in _LAST or (last.guard is not None and not last.never_runs)
+    there = program.at.keys()
+    leaves = any(set(one.targets) - there for one in program.instructions if one.opcode == "BRA")
+    if goes_on or leaves:
+        raise MachineCodeError(
+            f"{name}: {program.short_name} is cut off after {last.address:#06x}: its code goes on"
+        )
 
 
 def compile_source(source: SourceText, build: Build) -> Code:
@@ -203,6 +221,7 @@ def compile_source(source: SourceText, build: Build) -> Code:
         When there is no kernel in it.
     """
     build = replace(build, arch=build.arch or DEFAULT_ARCH)
+    _refuse_unused(source, build)
     device = device_code(source)
     text, skipped, folders = with_headers(device, source.text, _folders(build))
     try:
@@ -241,6 +260,13 @@ def _folders(build: Build) -> list[str]:
     """Return where a source's own headers may lie."""
     given = [one.removeprefix("-I") for one in build.options if one.startswith("-I")]
     return [*build.folders, *filter(None, given)]
+
+
+def _refuse_unused(source: SourceText, build: Build) -> None:
+    """Refuse a macro that the source does not have; its own headers may have any."""
+    unused = [one for one in build.defines if not re.search(rf"\b{one}\b", source.text)]
+    if unused and not re.search(r'^\s*#\s*include\s*"', source.text, re.MULTILINE):
+        raise MachineCodeError(f"{source.name} has no macro {', '.join(unused)}")
 
 
 def _why_nothing(source: SourceText) -> str:
