@@ -227,3 +227,14 @@ def test_guarded_exponential_is_all_of_its_instructions(assemble: Assemble) -> N
     text = f"FADD R2, R6, -R7\n{GUARDED}"
     (one,) = analyse(assemble(f"{text}\nSTG.E [R20.64], R4\nEXIT")).exponentials
     assert [part.opcode for part in one.parts] == ["FADD", "FMUL", "FSETP", "FMUL", "MUFU", "FMUL"]
+
+
+def test_two_trees_side_by_side_are_two_reductions(assemble: Assemble) -> None:
+    steps = "".join(
+        f"LDS R1, [R0+{word:#x}]\nLDS R2, [R0+{word + distance:#x}]\nFADD R1, R1, R2\n"
+        f"STS [R0+{word:#x}], R1\n{'BAR.SYNC 0x0' if word else ''}\n"
+        for distance in (16, 8, 4)
+        for word in (0, 256)
+    )
+    found = analyse(assemble(f"{steps}EXIT")).reductions
+    assert [one.distances for one in found] == [(16, 8, 4), (16, 8, 4)]
