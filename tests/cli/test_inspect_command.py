@@ -128,3 +128,18 @@ def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], why: str) -> No
     said = inspect(*words, status=2)
     assert why in said
     assert said.count("\n") == 1
+
+
+SCALED = """__global__ void scaled(const float* x, float* y, int vocab, float eps) {
+    const float* row = x + (size_t)blockIdx.x * vocab;
+    for (int i = threadIdx.x; i < vocab; i += blockDim.x) y[i] = row[i] + eps;
+}
+"""
+
+
+@needs_tools
+def test_argument_that_cannot_be_guessed_is_given_as_an_option(tmp_path: Path) -> None:
+    path = tmp_path / "scaled.cu"
+    path.write_text(SCALED)
+    assert "--arg eps=1.0" in inspect(str(path), status=2)
+    assert "scaled" in inspect(str(path), "--arg", "eps=1e-5", "--vocab", "256")

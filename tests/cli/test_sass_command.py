@@ -177,12 +177,17 @@ def test_diff_counts_by_role() -> None:
     assert "online_softmax_single_thread at" not in loops[2]
 
 
-def test_diff_is_for_one_kernel_a_file(tmp_path: Path) -> None:
+def test_diff_of_files_with_several_kernels_is_told_which(tmp_path: Path) -> None:
     path = tmp_path / "k.sass"
     path.write_text(LISTING)
     result = CliRunner().invoke(app, ["sass", "diff", str(path), str(path)])
     assert result.exit_code == 2
-    assert "has 2 kernels; diff compares files with one each" in result.stderr
+    assert "has 2 kernels; name one of these (--kernel)" in result.stderr
+    names = re.findall(r"[\w]+", result.stderr.rpartition(": ")[2])
+    words = [option for name in names for option in ("--kernel", name)]
+    result = CliRunner().invoke(app, ["sass", "diff", str(path), str(path), *words])
+    assert result.exit_code == 0, result.output
+    assert all(name in result.stdout for name in names)
 
 
 @needs_tools
@@ -281,3 +286,31 @@ def test_advice_for_machine_code_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "k.sass"
     path.write_text(LISTING)
     assert "machine code already; advice is for a source" in advise(str(path), status=2)
+
+
+@needs_tools
+def test_source_of_a_note_may_be_a_key_of_the_gallery(tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("BAR.SYNC.DEFER_BLOCKING 0x0 ;\n")
+    words = ["sass", "check", str(note), "--source", "online_softmax", "--arch", "sm_86"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+
+@needs_tools
+def test_advice_by_two_softmaxes_is_not_for_another_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "copy.cu"
+    path.write_text(
+        "__global__ void copy(const float* x, float* y, int n) {\n"
+        "    for (int i = threadIdx.x; i < n; i += 32) y[i] = x[i];\n}\n"
+    )
+    assert "Nothing is known that would make it shorter." in advise(str(path))
+    assert re.search(r"Load 16 bytes a lane \(for lines? \d+[^;]*; by two", advise("safe_softmax"))
+
+
+@needs_tools
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_one_kernel_goes_to_one_file(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"note.{form}"
+    words = ["sass", "explain", "relu", f"--{form}", "-o", str(path)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert path.is_file()

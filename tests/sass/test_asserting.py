@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +117,43 @@ def test_options_and_macros_reach_the_compiler() -> None:
     assert_sass("online_softmax", defines={"TILE": 64}).barriers(1 + 6)
     plain = assert_sass("fma_f32", options=["-fmad=false"]).analysis
     assert "FFMA" not in {one.opcode for one in plain.warm}
+
+
+def test_array_in_local_memory_is_no_spill_where_spills_are_marked(assemble: Assemble) -> None:
+    marked = 'STL [R1+0x8], R4 (*"SpillRefill"*)\n'
+    with pytest.raises(AssertionError, match="registers are spilled"):
+        asserted(assemble(marked + LOCAL)).no_spills()
+    asserted(replace(assemble(LOCAL), marks_spills=True)).no_spills()
+
+
+def test_note_behind_an_instruction_is_no_part_of_its_operand(assemble: Assemble) -> None:
+    one = assemble('STL [R1+0x8], R4 (*"SpillRefill"*)\nEXIT').instructions[0]
+    assert {str(register) for register in one.reads} == {"R1", "R4"}
+
+
+@needs_tools
+def test_compiler_marks_its_spills(tmp_path: Path) -> None:
+    path = tmp_path / "spill.cu"
+    path.write_text(
+        """__global__ void __launch_bounds__(1024, 2) spill(const float* x, float* y, int n) {
+    float a[64];
+    for (int i = 0; i < 64; i++) a[i] = x[threadIdx.x + i * n];
+    __syncthreads();
+    for (int i = 0; i < 64; i++) y[threadIdx.x + i * n] = a[(i * 7) & 63] * a[i];
+}
+"""
+    )
+    with pytest.raises(AssertionError, match="registers are spilled"):
+        assert_sass(path).no_spills()
+    assert_sass("top_k").no_spills()
+
+
+@needs_tools
+def test_failure_names_the_source_of_the_gallery_and_no_path() -> None:
+    with pytest.raises(AssertionError, match=r"\(relu\.cu:\d+\)"):
+        assert_sass("relu").vector_load(16)
+
+
+def test_form_of_an_exponential_that_does_not_exist_is_refused(assemble: Assemble) -> None:
+    with pytest.raises(ValueError, match="forms are fast, guarded"):
+        asserted(assemble(LOOP)).exp("foo")

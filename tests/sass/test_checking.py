@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from oneread.runtime import nvrtc
-from oneread.sass import Build, MachineCodeError
+from oneread.sass import Build, MachineCodeError, analyse, open_code
 from oneread.sass.checking import check_note, find_quotes, find_sources
 from oneread.sass.read import nvdisasm
+from oneread.sass.story.markdown import markdown
+from oneread.sass.story.telling import tell
+from oneread.spec import KernelCompileError
 
 needs_tools = pytest.mark.skipif(
     not (nvrtc.available() and nvdisasm.available()),
@@ -86,3 +89,21 @@ def test_source_can_be_given_apart() -> None:
     source = 'extern "C" __global__ void f(float* y) { y[threadIdx.x] = 1; }'
     checked = check_note("MUFU.EX2 R2, R5 ;\nEXIT ;\n", [Build("sm_86")], source)
     assert [one.text for one in checked.missing] == ["MUFU.EX2 R2, R5"]
+
+
+@needs_tools
+@pytest.mark.parametrize("key", ["online_softmax", "online_softmax_warp", "top_k"])
+def test_note_of_a_kernel_with_macros_and_helpers_is_checked_by_itself(key: str) -> None:
+    build = Build("sm_86")
+    code = open_code(key, build)
+    text = markdown(code, key, tell(code, analyse(code.kernel())))
+    checked = check_note(text, [build])
+    assert checked.quotes
+    assert checked.missing == ()
+
+
+@needs_tools
+def test_note_without_its_helpers_says_what_helps() -> None:
+    text = f"{NOTE.partition('```cuda')[0]}__global__ void k(float* y) {{ y[0] = helper(); }}\n"
+    with pytest.raises(KernelCompileError, match="--source"):
+        check_note(text + "EXIT ;\n", [Build("sm_86")])

@@ -203,3 +203,38 @@ def test_guard_on_a_size_names_the_parameter(assemble: Assemble) -> None:
 
 def test_exit_behind_a_load_is_no_guard(assemble: Assemble) -> None:
     assert analyse(assemble("LDG.E R1, [R2.64]\n@P0 EXIT\nEXIT")).exits == ()
+
+
+@pytest.mark.parametrize(("suffix", "initial"), [("", "-1"), (".U32", "4294967295")])
+def test_maximum_of_integers_begins_with_an_integer(
+    assemble: Assemble, suffix: str, initial: str
+) -> None:
+    text = f"""
+        MOV R5, 0xffffffff
+        loop: LDG.E R4, [R2.64]
+        IMNMX{suffix} R5, R5, R4, !PT
+        ISETP.NE.AND P1, PT, R2, R11, PT
+        @P1 BRA `(loop)
+        STG.E [R2.64], R5
+        EXIT
+    """
+    (one,) = analyse(assemble(text)).accumulators
+    assert one.initial is not None
+    assert (one.kind, one.initial.text) == ("max", initial)
+
+
+def test_guarded_exponential_is_all_of_its_instructions(assemble: Assemble) -> None:
+    text = f"FADD R2, R6, -R7\n{GUARDED}"
+    (one,) = analyse(assemble(f"{text}\nSTG.E [R20.64], R4\nEXIT")).exponentials
+    assert [part.opcode for part in one.parts] == ["FADD", "FMUL", "FSETP", "FMUL", "MUFU", "FMUL"]
+
+
+def test_two_trees_side_by_side_are_two_reductions(assemble: Assemble) -> None:
+    steps = "".join(
+        f"LDS R1, [R0+{word:#x}]\nLDS R2, [R0+{word + distance:#x}]\nFADD R1, R1, R2\n"
+        f"STS [R0+{word:#x}], R1\n{'BAR.SYNC 0x0' if word else ''}\n"
+        for distance in (16, 8, 4)
+        for word in (0, 256)
+    )
+    found = analyse(assemble(f"{steps}EXIT")).reductions
+    assert [one.distances for one in found] == [(16, 8, 4), (16, 8, 4)]

@@ -160,9 +160,11 @@ def test_what_is_no_machine_code_is_refused_with_advice(data: bytes, why: str) -
 def test_several_kernels_have_to_be_told_apart() -> None:
     code = read_code((LISTING + LISTING.replace(": f", ": g")).encode(), "k")
     assert code.kernel("g").name == "g"
-    with pytest.raises(MachineCodeError, match="k has 2 kernels; there are f, g"):
+    with pytest.raises(
+        MachineCodeError, match=r"k has 2 kernels; name one of these \(--kernel\): f, g"
+    ):
         code.kernel()
-    with pytest.raises(MachineCodeError, match="k has no kernel 'h'; there are f, g"):
+    with pytest.raises(MachineCodeError, match="k has no kernel 'h'; name one of"):
         code.kernel("h")
 
 
@@ -200,3 +202,58 @@ def test_kernel_has_the_name_of_its_source(symbol: str, name: str) -> None:
     code = read_code(LISTING.replace(": f", f": {symbol}").encode(), "k")
     assert code.programs[0].short_name == name
     assert code.kernel(name).name == code.kernel(symbol).name == symbol
+
+
+TEMPLATE = """#include "mine.h"
+namespace ops {
+template <int N> __global__ void twice(int* y) { y[threadIdx.x] = N * MINE; }
+}
+"""
+
+
+@needs_tools
+@pytest.mark.parametrize("name", ["twice<256>", "ops::twice<256>"])
+def test_instance_of_a_template_is_compiled_when_it_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text("#define MINE 2\n")
+    path = tmp_path / "k.cu"
+    path.write_text(TEMPLATE)
+    program = open_code(path, Build(instance=name)).kernel(name)
+    assert program.short_name == "twice"
+    assert any("0x200" in one.text for one in program.instructions)
+
+
+@needs_tools
+def test_template_without_an_instance_says_how_to_name_one() -> None:
+    text = TEMPLATE.partition("\n")[2].replace("MINE", "2")
+    with pytest.raises(MachineCodeError, match="--kernel 'twice<256>'"):
+        compile_source(SourceText("k.cu", text), Build())
+
+
+@needs_tools
+@pytest.mark.parametrize("text", ["", "int main() {}\n"])
+def test_source_without_a_kernel_is_said_to_have_none(text: str) -> None:
+    with pytest.raises(MachineCodeError, match="no __global__ function"):
+        compile_source(SourceText("k.cu", text), Build())
+
+
+@needs_tools
+def test_header_of_a_folder_that_is_named_is_found(tmp_path: Path) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "mine.h").write_text("#define MINE 2\n")
+    build = Build(options=(f"-I{tmp_path / 'inc'}",), instance="twice<256>")
+    assert compile_source(SourceText("k.cu", TEMPLATE), build).skipped == ()
+
+
+@pytest.mark.parametrize("last", ["FADD R1, R2, R3", "@P0 EXIT", "BRA 0x40"])
+def test_listing_that_is_cut_at_a_line_is_refused(last: str) -> None:
+    text = LISTING.replace("EXIT", "NOP") + f"        /*0010*/       {last} ;\n"
+    with pytest.raises(MachineCodeError, match="f is cut off after 0x0010"):
+        read_code(text.encode(), "k")
+
+
+@needs_tools
+def test_macro_that_the_source_does_not_have_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.cu"
+    path.write_text(TWICE)
+    with pytest.raises(MachineCodeError, match=r"twice\.cu has no macro FOO"):
+        open_code(path, Build(defines={"FOO": 3}))

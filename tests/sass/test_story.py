@@ -11,7 +11,8 @@ import pytest
 from oneread.sass import Code, analyse
 from oneread.sass.decode.instruction import Program
 from oneread.sass.story.markdown import markdown
-from oneread.sass.story.telling import Section, Statement, tell
+from oneread.sass.story.statements import Section, Statement
+from oneread.sass.story.telling import tell
 from oneread.sass.story.words import LANGUAGES, catalogue, citation, sentence
 from oneread.source.text import SourceText
 
@@ -173,3 +174,29 @@ def test_note_shows_the_kernel_and_nothing_behind_it(program: Program) -> None:
     text = markdown(code, "kernel", tell(code, analyse(program)))
     shown = text[text.index("```cuda") :].split("```")[1]
     assert shown.splitlines()[1:] == kernel.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ATOMS.MAX.S32 RZ, [R4], R2", ["shared", "atomic-shared", "maximum-by"]),
+        ("RED.E.ADD.STRONG.GPU [R2], R5", ["shared-none", "atomic-global"]),
+        ("LDGSTS.E.BYPASS.128 [R2], [R14.64]", ["shared", "copy"]),
+        ("BAR.SYNC 0x0", ["shared-barriers"]),
+        ("ISETP.GT.AND P0, PT, R1, R2, PT\nSEL R4, R1, R2, P0", ["shared-none", "maximum-integer"]),
+    ],
+)
+def test_what_touches_memory_by_itself_is_told(
+    assemble: Assemble, text: str, told: list[str]
+) -> None:
+    found = {one.id for one in statements(assemble(f"{text}\nSTG.E [R20.64], R4\nEXIT"))}
+    assert found >= set(told)
+    assert ("shared-none" in found) == ("shared-none" in told)
+    assert ("maximum-none" in found) != any(one.startswith("maximum") for one in told)
+
+
+def test_loop_that_gathers_by_atomics_carries_something(assemble: Assemble) -> None:
+    text = "loop: ATOMS.ADD RZ, [R6.X4], R7\n@P0 BRA `(loop)\nEXIT"
+    found = [one for one in statements(assemble(text)) if one.id == "gathered"]
+    assert [one.gaps["what"] for one in found] == ["ADD", "ADD"]
+    assert "accumulators-none" not in {one.id for one in statements(assemble(text))}

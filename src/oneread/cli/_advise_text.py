@@ -62,10 +62,11 @@ def advice(
     if not proofs and not examples:
         yield ""
         yield "Nothing is known that would make it shorter."
+    elif not proofs:
+        yield ""
+        yield "Nothing in the source is known that would make it shorter; another kernel might be."
     for proof in proofs:
-        lines = ", ".join(map(str, proof.lines))
-        place = f"line{'s' * (len(proof.lines) > 1)} {lines}"
-        yield from _head(proof.id, place, as_markdown)
+        yield from _head(proof.id, _lines(proof.lines), as_markdown)
         yield from ["```diff"] * as_markdown
         for old, new in proof.diff:
             yield from (f"- {old}", f"+ {new}")
@@ -76,7 +77,8 @@ def advice(
         else:
             yield from _measures(("before", "after"), proof.before, proof.after, as_markdown)
     for example in examples:
-        yield from _head(example.id, "by two kernels of the gallery", as_markdown)
+        own = f"for {_lines(example.lines)}; " if example.lines else ""
+        yield from _head(example.id, f"{own}by two kernels of the gallery", as_markdown)
         yield "They differ in more than this: the second has a row a warp, and shuffles."
         yield ""
         yield from _measures(example.kernels, example.before, example.after, as_markdown)
@@ -113,6 +115,10 @@ def _head(name: str, place: str, as_markdown: bool) -> Iterator[str]:
     yield from (f"## {title}", "") if as_markdown else (styled(title, "bold"),)
     yield from [but] if as_markdown else textwrap.wrap(but, _WIDTH)
     yield from [""] * as_markdown
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _measures(

@@ -1,4 +1,4 @@
-"""Macros as `--define` gives them to a compiler.
+"""Pairs NAME=VALUE as options give them, and macros as `--define` gives them to a compiler.
 
 Knows no compiler.
 """
@@ -16,4 +16,15 @@ def macros(given: list[str] | None) -> dict[str, int]:
         if not re.fullmatch(r"[A-Za-z_]\w*", macro) or not re.fullmatch(r"-?\d+|", value):
             raise fail(f"--define {text}: write NAME=NUMBER")
         found[macro] = int(value or 1)
+    return found
+
+
+def pairs(option: str, given: list[str] | None, default: str | None = None) -> dict[str, str]:
+    """Return values by name; one without a value is the default, if there is one."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not re.fullmatch(r"\w+", name) or not (equals or default):
+            raise fail(f"{option} {text}: write NAME=VALUE")
+        found[name] = value if equals else str(default)
     return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from oneread.sass.claims import Claim
     from oneread.sass.facts.roles import Role
     from oneread.sass.read.opening import Code
-    from oneread.sass.story.telling import Section
+    from oneread.sass.story.statements import Section
     from oneread.sass.summary import Summary
 
 _WIDTH = 96

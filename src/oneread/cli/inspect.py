@@ -1,7 +1,10 @@
 """`oneread inspect`: a kernel's autopsy: what it issues, what was compiled, what it took."""
 
+import contextlib
 import dataclasses
 import json
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +12,7 @@ import typer
 
 from oneread.cli import _inspect_text
 from oneread.cli._console import diagnostics, fail, say, write
-from oneread.cli._macros import macros
+from oneread.cli._macros import macros, pairs
 
 if TYPE_CHECKING:
     from oneread.report.autopsy import Autopsy, Took
@@ -31,6 +34,10 @@ K = Annotated[int, typer.Option("--k", min=1, metavar="N", help="k of a top-k ke
 Define = Annotated[
     list[str] | None, typer.Option("--define", "-D", metavar="TILE=256", help="A macro.")
 ]
+Arg = Annotated[
+    list[str] | None,
+    typer.Option(metavar="eps=1e-5", help="What a parameter gets, if its name is new."),
+]
 Grid = Annotated[str | None, typer.Option(metavar="X[,Y[,Z]]", help="Blocks; one a row.")]
 Block = Annotated[
     str | None, typer.Option(metavar="X[,Y[,Z]]", help="Threads of a block; as the source says.")
@@ -51,6 +58,7 @@ def inspect(
     vocab: Vocab = 8192,
     k: K = 8,
     define: Define = None,
+    arg: Arg = None,
     grid: Grid = None,
     block: Block = None,
     arch: Arch = None,
@@ -67,8 +75,8 @@ def inspect(
         raise fail("--md and --json exclude each other")
     build = Build(arch, fast_math, tuple(opt or ()), macros(define))
     shape = [None if one is None else parse_extent(one) for one in (grid, block)]
-    case = Case(rows, vocab, k, grid=shape[0], block=shape[1])
-    with diagnostics():
+    case = Case(rows, vocab, k, grid=shape[0], block=shape[1], arguments=pairs("--arg", arg))
+    with diagnostics(), _worded():
         found = [
             _autopsy(name, one, case, build) for name in names for one in _kernels(name, kernel)
         ]
@@ -81,6 +89,18 @@ def inspect(
     if len(found) > 1 and not as_json:
         for line in _inspect_text.comparison(found, as_markdown):
             say(line)
+
+
+@contextlib.contextmanager
+def _worded() -> Iterator[None]:
+    """Say as options what the tracer wants to be told."""
+    from oneread.trace.errors import UsageError
+    from oneread.trace.subject import options
+
+    try:
+        yield
+    except UsageError as error:
+        raise fail(error.worded(lambda settings: shlex.join(options(settings)))) from None
 
 
 def _kernels(name: str, kernel: str | None) -> list[str | None]:

@@ -1,7 +1,8 @@
 """`oneread sass`: what the compiler made of a kernel, without a GPU."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from oneread.cli import _sass_text
 from oneread.cli._console import FAILURE, fail, note, say, styled, write
 from oneread.cli._macros import macros
+from oneread.spec.words import plural
 
 if TYPE_CHECKING:
     from oneread.sass import Analysis, Build, Code
@@ -56,7 +58,9 @@ Archs = Annotated[
     list[str] | None, typer.Option("--arch", metavar="sm_86", help="A target; all by default.")
 ]
 NoteFile = Annotated[Path, typer.Argument(metavar="NOTE", help="A text.", show_default=False)]
-Source = Annotated[Path | None, typer.Option(metavar="FILE.cu", help="The kernel's source.")]
+Source = Annotated[
+    str | None, typer.Option(metavar="FILE.cu|KEY", help="The kernel's source, or of the gallery.")
+]
 Claims = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Statements to judge for each build.")
 ]
@@ -66,6 +70,10 @@ Nvrtc = Annotated[
 ]
 AsTable = Annotated[bool, typer.Option("--md", help="Print a Markdown table.")]
 Kernel = Annotated[str | None, typer.Option(metavar="K", help="Kernel of a file with several.")]
+Kernels = Annotated[
+    list[str] | None,
+    typer.Option("--kernel", metavar="K", help="Kernel of both files; twice: of each."),
+]
 Arch = Annotated[str | None, typer.Option(metavar="sm_86", help="Target; sm_86 for a source.")]
 FastMath = Annotated[bool, typer.Option("--fast-math", help="Compile with --use_fast_math.")]
 Opt = Annotated[list[str] | None, typer.Option(metavar="FLAG", help="An option of the compiler.")]
@@ -80,7 +88,10 @@ AsHtml = Annotated[
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", metavar="DIR", help="Where notes or pages go, with an index; or FILE.html."
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Where notes or pages go, with an index; or one FILE.md, FILE.html.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
@@ -101,7 +112,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show what was found out about kernels."""
-    from oneread.sass import Build, record
+    from oneread.sass import record
     from oneread.sass.story.words import LANGUAGES
 
     forms = [("--md", as_markdown), ("--html", as_html), ("--json", as_json)]
@@ -112,12 +123,13 @@ def explain(
         raise fail("--out is for the notes of --md and the pages of --html")
     if lang not in LANGUAGES:
         raise fail(f"--lang {lang}: there are {', '.join(LANGUAGES)}")
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    build = _build(arch, fast_math, opt, define, kernel)
     found = _analysed(names, kernel, build)
-    if out is not None and not (as_html and out.suffix == ".html"):
-        _keep(out, found, lang, "html" if as_html else "md")
-    elif as_html:
-        _put(out, _only_page(found, lang))
+    form = "html" if as_html else "md"
+    if out is not None and out.suffix != f".{form}":
+        _keep(out, found, lang, form)
+    elif as_html or out is not None:
+        _put(out, _only_page(found, lang, form))
     else:
         for code, analysis in found:
             if as_json:
@@ -139,13 +151,13 @@ def matrix(
 ) -> None:
     """Show properties of a kernel for each build."""
     from oneread.runtime.nvrtc import TARGETS
-    from oneread.sass import Build, analyse, open_code
+    from oneread.sass import analyse, open_code
     from oneread.sass.summary import summarise
 
     columns = {}
     for fast_math in (True, False):
         for target in arch or TARGETS:
-            build = Build(target, fast_math, tuple(opt or ()), macros(define))
+            build = _build(target, fast_math, opt, define, kernel)
             code = open_code(name, build)
             if code.build is None:
                 raise fail(f"{name} is machine code already; matrix compiles a source")
@@ -168,12 +180,12 @@ def advise(
 ) -> None:
     """Show changes of a source with what they do to the machine code."""
     from oneread.cli import _advise_text
-    from oneread.sass import Build, analyse, open_code
+    from oneread.sass import analyse, open_code
     from oneread.sass.advice.advising import examples, prove
 
     if as_markdown and as_json:
         raise fail("--md and --json exclude each other")
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
+    build = _build(arch, fast_math, opt, define, kernel)
     code = open_code(name, build)
     proofs = list(prove(code, kernel))
     shown = list(examples(analyse(code.kernel(kernel)), build))
@@ -186,6 +198,7 @@ def advise(
 def diff(
     first: Name,
     second: Name,
+    kernel: Kernels = None,
     arch: Arch = None,
     fast_math: FastMath = False,
     opt: Opt = None,
@@ -193,12 +206,18 @@ def diff(
     as_markdown: AsTable = False,
 ) -> None:
     """Show in what two kernels differ."""
-    from oneread.sass import Build
+    from oneread.sass import analyse
     from oneread.sass.aligning import align
     from oneread.sass.summary import roles_each, summarise
 
-    build = Build(arch, fast_math, tuple(opt or ()), macros(define))
-    found = [(analysis.program.short_name, analysis) for _, analysis in _pair(first, second, build)]
+    if len(kernel or ()) > 2:
+        raise fail("--kernel is one kernel of both files, or one of each")
+    wanted = (kernel[0], kernel[-1]) if kernel else (None, None)
+    found = []
+    for name, one in zip((first, second), wanted, strict=True):
+        build = _build(arch, fast_math, opt, define, one)
+        analysis = analyse(_opened(name, build).kernel(one))
+        found.append((analysis.program.short_name, analysis))
     summaries = [(name, summarise(analysis)) for name, analysis in found]
     costs = [(name, roles_each(analysis)) for name, analysis in found]
     pairs = align(found[0][1], found[1][1])
@@ -212,6 +231,7 @@ def check(
     source: Source = None,
     arch: Archs = None,
     opt: Opt = None,
+    define: Define = None,
     claims: Claims = None,
     nvrtc: Nvrtc = None,
     as_markdown: AsTable = False,
@@ -223,8 +243,13 @@ def check(
 
     given = read_claims(_text(claims), claims.name) if claims else []
     libraries = [None, *map(find_library, nvrtc or ())]
-    builds = [one for library in libraries for one in _all_builds(arch, opt, library)]
-    text = _text(source) if source else None
+    text, macros_of_key = _given_source(source)
+    defines = {**macros_of_key, **macros(define)}
+    builds = [
+        replace(one, defines=defines)
+        for library in libraries
+        for one in _all_builds(arch, opt, library)
+    ]
     checked = check_note(_text(note_file), builds, text, note_file.name)
     for line in _sass_text.check(checked, as_markdown):
         say(line)
@@ -233,6 +258,20 @@ def check(
             say(line)
     if checked.missing:
         raise SystemExit(FAILURE)
+
+
+def _build(
+    arch: str | None,
+    fast_math: bool,
+    opt: list[str] | None,
+    define: list[str] | None,
+    kernel: str | None,
+) -> "Build":
+    from oneread.sass import Build
+    from oneread.sass.read.opening import instance_of
+
+    options = tuple(opt or ())
+    return Build(arch, fast_math, options, macros(define), instance=instance_of(kernel))
 
 
 def _all_builds(
@@ -252,6 +291,18 @@ def _all_builds(
             yield Build(target, fast_math, tuple(opt or ()), nvrtc=library)
 
 
+def _given_source(name: str | None) -> tuple[str | None, Mapping[str, int]]:
+    """Return the text of a file or of a kernel of the gallery, and the macros of the latter."""
+    from oneread.source.catalogue import read_catalogue
+
+    catalogue = read_catalogue()
+    if name is None:
+        return None, {}
+    if name in catalogue.kernels and not Path(name).exists():
+        return _text(catalogue.path(name)), catalogue.kernels[name].bench_defines
+    return _text(Path(name)), {}
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
@@ -259,28 +310,23 @@ def _text(path: Path) -> str:
         raise fail(f"{path}: no text in UTF-8") from None
 
 
-def _pair(first: str, second: str, build: "Build") -> "list[tuple[Code, Analysis]]":
-    """Open two files or keys with one kernel each."""
-    found = []
-    for name in (first, second):
-        opened = list(_analysed([name], None, build))
-        if len(opened) != 1:
-            raise fail(f"{name} has {len(opened)} kernels; diff compares files with one each")
-        found += opened
-    return found
+def _opened(name: str, build: "Build") -> "Code":
+    """Open what was named; - is standard input."""
+    from oneread.sass import open_code, read_code
+
+    if name == "-":
+        return read_code(sys.stdin.buffer.read(), "standard input", build.arch)
+    return open_code(name, build)
 
 
 def _analysed(
     names: list[str], kernel: str | None, build: "Build"
 ) -> "Iterator[tuple[Code, Analysis]]":
     """Open what was named, one kernel after another."""
-    from oneread.sass import analyse, open_code, read_code
+    from oneread.sass import analyse
 
     for name in names:
-        if name == "-":
-            code = read_code(sys.stdin.buffer.read(), "standard input", build.arch)
-        else:
-            code = open_code(name, build)
+        code = _opened(name, build)
         for program in [code.kernel(kernel)] if kernel else code.programs:
             yield code, analyse(program)
 
@@ -317,9 +363,10 @@ def _put(out: Path | None, page: str) -> None:
         note(f"wrote {out}")
 
 
-def _only_page(found: "Iterator[tuple[Code, Analysis]]", lang: str) -> str:
-    """Return the page of the only kernel."""
-    pages = [_page(code, analysis, lang) for code, analysis in found]
+def _only_page(found: "Iterator[tuple[Code, Analysis]]", lang: str, form: str) -> str:
+    """Return the page or the note of the only kernel."""
+    made = _page if form == "html" else _note
+    pages = [made(code, analysis, lang) for code, analysis in found]
     if len(pages) != 1:
         raise fail(f"{len(pages)} kernels: name one with --kernel, or a folder with --out")
     return pages[0]
@@ -344,5 +391,5 @@ def _keep(folder: Path, found: "Iterator[tuple[Code, Analysis]]", lang: str, for
     else:
         lines = [f"- [{kernel}]({name}), {more}" for kernel, name, more in entries]
         (folder / "index.md").write_text("\n".join(lines) + "\n", "utf-8")
-    what = "pages" if form == "html" else "notes"
-    note(f"wrote {len(entries)} {what} and index.{form} to {folder}")
+    what = plural(len(entries), "page" if form == "html" else "note")
+    note(f"wrote {what} and index.{form} to {folder}")

@@ -13,6 +13,7 @@ import typer
 
 from oneread.cli import _trace_basis, _trace_text
 from oneread.cli._console import FAILURE, REFUSED, fail, note, say, styled, write
+from oneread.cli._macros import pairs
 from oneread.cli._trace_numbers import check_sizes, read_numbers
 from oneread.spec.words import plural
 
@@ -226,11 +227,11 @@ def _case(asked: SimpleNamespace) -> "Case":
         asked.rows,
         asked.vocab,
         asked.k,
-        _pairs("--define", asked.define, "1"),
+        pairs("--define", asked.define, "1"),
         None if asked.grid is None else parse_extent(asked.grid),
         None if asked.block is None else parse_extent(asked.block),
         asked.shared_bytes,
-        _pairs("--arg", asked.arg),
+        pairs("--arg", asked.arg),
         asked.input,
         schedule=schedule if asked.seed is None else _seeded(schedule, asked.seed),
         watch=tuple(asked.watch or ()),
@@ -240,18 +241,8 @@ def _case(asked: SimpleNamespace) -> "Case":
     )
 
 
-def _pairs(option: str, given: list[str] | None, default: str | None = None) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given or ():
-        name, equals, value = text.partition("=")
-        if not re.fullmatch(r"\w+", name) or not (equals or default):
-            raise fail(f"{option} {text}: write NAME=VALUE")
-        found[name] = value if equals else str(default)
-    return found
-
-
 def _truths(given: list[str] | None) -> dict[str, str] | None:
-    return {} if given == ["none"] else None if given is None else _pairs("--truth", given)
+    return {} if given == ["none"] else None if given is None else pairs("--truth", given)
 
 
 def _seeded(schedule: str, seed: int) -> str:
@@ -271,10 +262,10 @@ def _blocks(text: str | None) -> bool | list[int]:
 def _limits(given: list[str] | None) -> "Limits":
     from oneread.trace import Limits
 
-    pairs = _pairs("--limit", given)
+    given_limits = pairs("--limit", given)
     known = {field.name for field in dataclasses.fields(Limits)}
     numbers: dict[str, Any] = {}
-    for name, value in pairs.items():
+    for name, value in given_limits.items():
         if name not in known:
             raise fail(f"--limit: no {name!r}; there are {', '.join(sorted(known))}")
         whole = name != "seconds"

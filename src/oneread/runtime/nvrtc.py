@@ -74,6 +74,7 @@ def compile_cubin(
     defines: Mapping[str, int] | None = None,
     headers: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
+    instances: Sequence[str] = (),
     library: str | None = None,
 ) -> Cubin:
     """Compile a source for one target.
@@ -92,6 +93,8 @@ def compile_cubin(
         More headers, by the name that they are included with.
     options : sequence of str
         More of the compiler's options, for example ``-fmad=false``.
+    instances : sequence of str
+        Instances of templates that are wanted, such as ``ops::softmax<256>``.
     library : str, optional
         Path of another NVRTC, see `find_library`.
 
@@ -115,20 +118,10 @@ def compile_cubin(
         )
     macros = [f"-D{macro}={value}" for macro, value in (defines or {}).items()]
     words = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo", *macros, *options]
-    program = ctypes.c_void_p()
-    included = {**HEADERS, **(headers or {})}
-    _check(
-        loaded,
-        loaded.nvrtcCreateProgram(
-            ctypes.byref(program),
-            source.encode(),
-            name.encode(),
-            len(included),
-            _strings(included.values()),
-            _strings(included),
-        ),
-    )
+    program = _program(loaded, source, name, {**HEADERS, **(headers or {})})
     try:
+        for instance in instances:
+            _check(loaded, loaded.nvrtcAddNameExpression(program, instance.encode()))
         status = loaded.nvrtcCompileProgram(program, len(words), _strings(words))
         log = _text(loaded, program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
         if status:
@@ -137,6 +130,19 @@ def compile_cubin(
         return Cubin(_text(loaded, program, "CUBIN"), target, log)
     finally:
         loaded.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _program(
+    loaded: ctypes.CDLL, source: str, name: str, headers: Mapping[str, str]
+) -> ctypes.c_void_p:
+    """Return a program of NVRTC, to be destroyed by who asks for it."""
+    program = ctypes.c_void_p()
+    texts, names = _strings(headers.values()), _strings(headers)
+    status = loaded.nvrtcCreateProgram(
+        ctypes.byref(program), source.encode(), name.encode(), len(headers), texts, names
+    )
+    _check(loaded, status)
+    return program
 
 
 def available() -> bool:

@@ -19,9 +19,11 @@ from oneread.sass.facts.constants import Constants
 from oneread.sass.facts.divisions import Division, divisions
 from oneread.sass.facts.exponentials import Exponential, exponentials
 from oneread.sass.facts.guards import Exit, exits
+from oneread.sass.facts.invariants import is_invariant
 from oneread.sass.facts.loops import Ladder, Work, ladders, over_elements, works
 from oneread.sass.facts.reductions import Reduction, reductions
 from oneread.sass.facts.roles import Role, roles
+from oneread.sass.facts.transfers import Transfer, transfers
 from oneread.sass.flow.graph import Graph, Loop, build_graph
 from oneread.sass.flow.liveness import live
 from oneread.sass.flow.reaching import Reaching, reach
@@ -67,6 +69,29 @@ class Analysis:
     def accesses(self) -> tuple[Access, ...]:
         """Return the loads and stores."""
         return tuple(accesses(self.program, self.warm, self.reaching))
+
+    @cached_property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """Return the atomics, and the copies past the registers."""
+        return tuple(transfers(self.warm))
+
+    @cached_property
+    def shared(self) -> tuple[Instruction, ...]:
+        """Return all that touches shared memory."""
+        found = [one.instruction for one in self.accesses if one.space == "shared"]
+        found += [one.instruction for one in self.transfers if "shared" in one.spaces]
+        return tuple(sorted(found, key=lambda one: one.index))
+
+    @cached_property
+    def spills(self) -> tuple[Instruction, ...]:
+        """Return what spills registers; all of local memory where spills are not marked."""
+        local = [one.instruction for one in self.accesses if one.space == "local"]
+        return tuple(one for one in local if one.is_spill or not self.marks_spills)
+
+    @property
+    def marks_spills(self) -> bool:
+        """Say whether what spills is marked, so that other local memory is an array."""
+        return self.program.marks_spills or any(one.is_spill for one in self.instructions)
 
     @cached_property
     def choices(self) -> tuple[Choice, ...]:
@@ -117,6 +142,11 @@ class Analysis:
         """Return the innermost loop that an instruction stands in."""
         block = self.graph.block_of(one.index)
         return self.graph.loop_of(block.number) if block else None
+
+    def is_repeated(self, one: Instruction) -> bool:
+        """Say whether an instruction stands in a loop in which its result does not change."""
+        loop = self.loop_of(one)
+        return loop is not None and is_invariant(one, loop, self.graph, self.reaching)
 
     @cached_property
     def roles(self) -> Mapping[int, Role]:

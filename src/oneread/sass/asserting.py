@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 from oneread.sass.analysis import Analysis, analyse
 from oneread.sass.decode.instruction import Instruction
+from oneread.sass.facts.exponentials import ExponentialForm
 from oneread.sass.facts.occupancy import occupancy
-from oneread.sass.read.opening import Build, open_code
+from oneread.sass.read.opening import Build, instance_of, open_code
 
 __all__ = ["SassAssertion", "assert_sass"]
 
@@ -65,7 +67,8 @@ def assert_sass(
     >>> checked.no_spills().no_shared().vector_load(16).exp("fast").no_slow_division()
     <SassAssertion of online_softmax_warp for sm_90>
     """
-    build = Build(arch, fast_math, tuple(options), defines or {})
+    macros = defines or {}
+    build = Build(arch, fast_math, tuple(options), macros, instance=instance_of(name))
     return SassAssertion(analyse(open_code(kernel, build).kernel(name)))
 
 
@@ -86,13 +89,17 @@ class SassAssertion:
         return f"<SassAssertion of {program.short_name} for {program.arch}>"
 
     def no_spills(self) -> SassAssertion:
-        """Assert that nothing is kept in local memory."""
-        local = [one.instruction for one in self.analysis.accesses if one.space == "local"]
-        return self._require(not local, "local memory is used", local)
+        """Assert that no register is spilled; an array in local memory is no spill.
+
+        Code that does not mark its spills, as saved text may be, must not use local memory at all.
+        """
+        spills = self.analysis.spills
+        what = "registers are spilled" if self.analysis.marks_spills else "local memory is used"
+        return self._require(not spills, what, spills)
 
     def no_shared(self) -> SassAssertion:
         """Assert that shared memory is not used."""
-        shared = [one.instruction for one in self.analysis.accesses if one.space == "shared"]
+        shared = self.analysis.shared
         return self._require(not shared, "shared memory is used", shared)
 
     def barriers(self, count: int) -> SassAssertion:
@@ -113,7 +120,9 @@ class SassAssertion:
         )
 
     def exp(self, form: str) -> SassAssertion:
-        """Assert that there are exponentials and all are of a form: fast, libm, fused, ..."""
+        """Assert that there are exponentials, all of a form: fast, guarded, libm, fused or exp2."""
+        if form not in get_args(ExponentialForm):
+            raise ValueError(f"got {form!r}; forms are {', '.join(get_args(ExponentialForm))}")
         found = self.analysis.exponentials
         self._require(bool(found), "there is no exponential", ())
         other = [one for one in found if one.form != form]

@@ -16,9 +16,10 @@ from oneread.sass.analysis import analyse
 from oneread.sass.claims import Claim
 from oneread.sass.decode.opcodes import PIPES
 from oneread.sass.errors import MachineCodeError
-from oneread.sass.read.opening import Build, compile_source
+from oneread.sass.read.opening import Build, Code, compile_source
 from oneread.sass.summary import Summary, summarise
 from oneread.source.text import SourceText
+from oneread.spec import KernelCompileError
 
 #: A line of a note that may be an instruction: perhaps an address, a guard; the opcode; the rest.
 _LINE: Final = re.compile(
@@ -29,6 +30,8 @@ _LINE: Final = re.compile(
 _ELISION: Final = re.compile(r"\.\.\.|\N{HORIZONTAL ELLIPSIS}")
 #: What a note may leave out: that an operand is kept, and the descriptor of later targets.
 _LEFT_OUT: Final = re.compile(r"\.reuse\b|\bdesc\[UR\d+\](?=\[)", re.ASCII)
+#: A piece of CUDA C as `explain --md` writes it: all that the kernel is compiled from.
+_FENCED: Final = re.compile(r"^```cuda\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: What notes leave out at the top of a kernel.
 PRELUDE: Final = "#include <float.h>\n#include <math.h>\n"
 
@@ -123,14 +126,16 @@ def check_note(
     quotes = tuple(find_quotes(text))
     if not quotes:
         raise MachineCodeError(f"{name}: quotes no line of machine code")
+    is_given = source is not None
     if source is None:
-        kernels = list(find_sources(text))
+        fenced = [one for one in _FENCED.findall(text) if "__global__" in one]
+        kernels = fenced or list(find_sources(text))
         if not kernels:
             raise MachineCodeError(f"{name}: has no kernel in it; give its source")
         source = PRELUDE + "\n".join(kernels)
     tried = []
     for build in builds:
-        code = compile_source(SourceText(f"{name}.cu", source), build)
+        code = _compiled(SourceText(f"{name}.cu", source), build, is_given)
         lines = frozenset(
             _normal(one.text) for program in code.programs for one in program.instructions
         )
@@ -138,6 +143,15 @@ def check_note(
         compiler = ".".join(map(str, nvrtc.version(build.nvrtc)))
         tried.append(Tried(build, compiler, found, summarise(analyse(code.programs[0])), lines))
     return Checked(quotes, tuple(tried))
+
+
+def _compiled(source: SourceText, build: Build, is_given: bool) -> Code:
+    """Compile what a note is about; where the note is no whole source, say what helps."""
+    try:
+        return compile_source(source, build)
+    except KernelCompileError as error:
+        hint = "" if is_given else "; give the whole source by --source, a macro by -D"
+        raise KernelCompileError(f"{error}{hint}", error.log) from None
 
 
 def find_quotes(text: str) -> Iterator[Quote]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
 from oneread.sass.analysis import Analysis
@@ -15,9 +15,11 @@ from oneread.sass.decode.instruction import Instruction, Register, SourceLine
 from oneread.sass.decode.opcodes import pipe
 from oneread.sass.facts.initials import Initial
 from oneread.sass.facts.loops import Work
+from oneread.sass.facts.memory import traffic
 from oneread.sass.flow.graph import Loop
 from oneread.sass.read.opening import Code
-from oneread.sass.story.telling import Section, tell
+from oneread.sass.story.statements import Section
+from oneread.sass.story.telling import tell
 from oneread.sass.story.words import catalogue, citation, sentence
 
 #: Version of the layout. A field that is added does not change it.
@@ -115,6 +117,7 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "divisions": _plain(analysis.divisions),
         "reductions": _plain(analysis.reductions),
         "accesses": _plain(analysis.accesses),
+        "transfers": _plain(analysis.transfers),
         "ladders": _plain(analysis.ladders),
     }
 
@@ -163,6 +166,7 @@ def _lines(line: SourceLine | None) -> list[dict[str, Any]]:
 
 def _loop(analysis: Analysis, work: Work) -> dict[str, Any]:
     loop, price = work.loop, work.cost
+    moved = traffic(work.instructions, analysis.accesses, analysis.transfers, price.elements)
     start = analysis.graph.blocks[loop.head].start
     return {
         "number": loop.number,
@@ -175,6 +179,7 @@ def _loop(analysis: Analysis, work: Work) -> dict[str, Any]:
         "limit": price.limit if price.ceilings else None,
         "stall_cycles": price.stall_cycles,
         "alone_cycles": work.alone_cycles,
+        "bytes": asdict(moved) if moved else None,
     }
 
 

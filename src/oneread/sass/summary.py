@@ -94,7 +94,7 @@ def summarise(analysis: Analysis) -> Summary:
         guards=_unique(name for one in analysis.exits for name in one.special),
         registers=resources.registers,
         shared_bytes=resources.shared_bytes,
-        shared_accesses=sum(one.space == "shared" for one in analysis.accesses),
+        shared_accesses=len(analysis.shared),
         local_accesses=sum(one.space == "local" for one in analysis.accesses),
         barriers=sum(one.opcode == "BAR" for one in analysis.warm),
         load_bytes=max((one.lane_bytes for one in loads), default=0),

@@ -77,10 +77,12 @@ class Took:
 class Example:
     """Advice that two kernels of the gallery stand for, with their code and what they took.
 
-    They were measured with default maths.
+    They were measured with default maths. ``lines`` are those of the source that it is about, none
+    of code without line numbers.
     """
 
     id: str
+    lines: tuple[int, ...]
     kernels: tuple[str, str]
     before: Measures
     after: Measures
@@ -145,6 +147,8 @@ def prove(code: Code, kernel: str | None = None) -> Iterator[Proof]:
 def examples(analysis: Analysis, build: Build) -> Iterator[Example]:
     """Yield the advice that two kernels of the gallery stand for, compiled as the kernel was.
 
+    Those are softmaxes, which say nothing of a kernel that sums up no exponentials.
+
     Parameters
     ----------
     analysis : Analysis
@@ -157,12 +161,16 @@ def examples(analysis: Analysis, build: Build) -> Iterator[Example]:
     Example
         With the code of both.
     """
-    wanted = {"wide-loads": _loads_narrowly(analysis), "one-rescale": _rescales_often(analysis)}
+    if not (analysis.exponentials and analysis.accumulators):
+        return
+    wanted = {"wide-loads": _narrow_loads(analysis), "one-rescale": _rescales(analysis)}
     own = Build(build.arch, build.fast_math, build.options)
     for name, kernels in PAIRS.items():
         if wanted[name] and analysis.program.short_name != kernels[1]:
             first, second = (measures(analyse(open_code(key, own).kernel())) for key in kernels)
-            yield Example(name, kernels, first, second, tuple(_took(*kernels)))
+            lines = {one.line.outermost.line for one in wanted[name] if one.line}
+            took = tuple(_took(*kernels))
+            yield Example(name, tuple(sorted(lines)), kernels, first, second, took)
 
 
 def _took(first: str, second: str) -> Iterator[Took]:
@@ -221,18 +229,21 @@ def _lines(source: SourceText, instructions: Iterable[Instruction]) -> set[int]:
     return found
 
 
-def _loads_narrowly(analysis: Analysis) -> bool:
-    """Say whether elements are loaded from global memory in less than 16 bytes a lane."""
+def _narrow_loads(analysis: Analysis) -> list[Instruction]:
+    """Return the loads of elements from global memory, if none brings a lane 16 bytes."""
     loads = [one for one in analysis.accesses if one.space == "global" and not one.is_store]
     widest_load = max((one.lane_bytes for one in loads), default=_WIDE_BYTES)
-    return bool(widest_loops(analysis)) and widest_load < _WIDE_BYTES
+    if not widest_loops(analysis) or widest_load >= _WIDE_BYTES:
+        return []
+    return [one.instruction for one in loads if analysis.loop_of(one.instruction)]
 
 
-def _rescales_often(analysis: Analysis) -> bool:
-    """Say whether a running sum is rescaled for each element."""
+def _rescales(analysis: Analysis) -> list[Instruction]:
+    """Return what rescales a running sum for each element."""
     elements = {work.loop: work.elements for work in analysis.works}
-    return any(
-        len(one.rescales) >= elements.get(one.loop, 0) > 0
+    return [
+        step
         for one in analysis.accumulators
-        if one.kind == "sum"
-    )
+        if one.kind == "sum" and len(one.rescales) >= elements.get(one.loop, 0) > 0
+        for step in one.rescales
+    ]

@@ -32,6 +32,9 @@ _NO_BARRIER: Final = 7
 
 _FORM: Final = re.compile(r"(?:@(!?)(UP|P)(\d|T)\s+)?([A-Z]\w*)((?:\.[\w&]+)*)\s*(.*)", re.ASCII)
 _TABLE: Final = re.compile(r'\(\*"BRANCH_TARGETS\s+(.*?)"\*\)')
+#: What else a disassembler notes behind an instruction.
+_NOTE: Final = re.compile(r'\(\*"(.*?)"\*\)')
+_SPILL: Final = "SpillRefill"
 _LABEL: Final = re.compile(r"`?\(([^()+]+)\)", re.ASCII)
 _JUMPS: Final = frozenset({"BRA", "JMP", "CALL", "BSSY", "WARPSYNC", "BRX", "BRXU", "JMX", "JMXU"})
 
@@ -102,7 +105,8 @@ def _instruction(index: int, listed: ListedInstruction, listing: Listing) -> Ins
     guard = _guard(bank, number, bool(negated))
     modifiers = tuple(dotted.split(".")[1:])
     table = _TABLE.search(rest)
-    operands = tuple(parse_operand(one) for one in split_operands(_TABLE.sub("", rest).strip()))
+    notes = _NOTE.findall(rest)
+    operands = tuple(parse_operand(one) for one in split_operands(_NOTE.sub("", rest).strip()))
     outputs, reads, writes = effects(opcode, modifiers, operands, guard)
     targets: tuple[int, ...] = ()
     if opcode in _JUMPS:
@@ -121,6 +125,7 @@ def _instruction(index: int, listed: ListedInstruction, listing: Listing) -> Ins
         None if listed.encoding is None else control_bits(listed.encoding),
         listed.line,
         targets,
+        _SPILL in notes,
     )
 
 

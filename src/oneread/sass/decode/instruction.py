@@ -123,7 +123,8 @@ class Instruction:
     ``index`` counts from 0, ``address`` in bytes from the start of the kernel. The first
     ``outputs`` operands are written. ``reads`` and ``writes`` are all registers, those of pairs
     and of the guard included. ``target`` is the address that a branch may go to, ``targets`` all
-    of a branch with a table. `control` is None where the text had no encoding, `line` where the
+    of a branch with a table. ``is_spill`` says that the disassembler has marked it as a register's
+    spill or refill. `control` is None where the text had no encoding, `line` where the
     code has no line numbers.
     """
 
@@ -139,6 +140,7 @@ class Instruction:
     control: Control | None = None
     line: SourceLine | None = None
     targets: tuple[int, ...] = ()
+    is_spill: bool = False
 
     @property
     def mnemonic(self) -> str:
@@ -183,12 +185,14 @@ class Program:
     """The machine code of one kernel: ``target`` is 86 for sm_86, ``arch`` is that word.
 
     `name` is the symbol, ``short_name`` what the source calls the kernel.
+    ``marks_spills`` says that the compiler is one that marks every spill.
     """
 
     name: str
     arch: str
     instructions: tuple[Instruction, ...]
     resources: Resources = NOTHING_SAID
+    marks_spills: bool = False
 
     @property
     def target(self) -> int:

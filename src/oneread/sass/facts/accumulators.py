@@ -5,8 +5,8 @@ Found by data flow alone: a circle of values whose steps are all of one kind. Kn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from oneread.sass.decode.instruction import Instruction, Register
@@ -105,6 +105,9 @@ def accumulator_of(
         updates = updates or steps
     else:
         return None
+    initial = initial_of(recurrence, reaching, words, constants)
+    if initial and kind in ("max", "min"):
+        initial = replace(initial, type=_type(choices[one.index] for one in steps))
     return Accumulator(
         kind,
         recurrence.loop,
@@ -112,9 +115,17 @@ def accumulator_of(
         updates,
         rescales,
         _longest(recurrence, {one.index for one in updates}),
-        initial_of(recurrence, reaching, words, constants),
+        initial,
         any(one.opcode == "SHFL" for one in recurrence.steps),
     )
+
+
+def _type(found: Iterable[Choice]) -> Literal["float", "int", "unsigned"]:
+    """Return what choices compare."""
+    for one in found:
+        if not one.is_float:
+            return "unsigned" if one.steps[0].has("U32") else "int"
+    return "float"
 
 
 def _multiplies(one: Instruction, recurrence: Recurrence) -> bool:

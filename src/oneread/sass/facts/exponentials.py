@@ -5,7 +5,7 @@ Each starts at a `MUFU.EX2`; what feeds it says which form it is. Knows no loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -57,15 +57,20 @@ def exponentials(
         One for each `MUFU.EX2`.
     """
     constants = Constants(program, reaching)
+    users = reaching.users()
     return [
-        _exponential(program, one, reaching, constants)
+        _exponential(program, one, reaching, constants, users)
         for one in instructions
         if one.opcode == "MUFU" and one.has("EX2")
     ]
 
 
 def _exponential(
-    program: Program, power: Instruction, reaching: Reaching, constants: Constants
+    program: Program,
+    power: Instruction,
+    reaching: Reaching,
+    constants: Constants,
+    users: Mapping[int, set[int]],
 ) -> Exponential:
     """Return the exponential of a power, by the constants that its argument is made with."""
     feeding = [program.instructions[index] for index in reaching.feeding(power)]
@@ -84,8 +89,12 @@ def _exponential(
         form = "libm"
         parts |= chain
     elif any(has(index, _HALF) and near[index].guard for index in near):
-        form = "guarded" if any(has(index, _LOG2_E) for index in chain) else "exp2"
+        logs = [one for index, one in chain.items() if has(index, _LOG2_E)]
+        form = "guarded" if logs else "exp2"
         parts |= near
+        parts |= {one.index: one for one in logs} | _subtractions(program, logs, reaching)
+        parts |= _guards(program, near.values(), reaching)
+        parts |= _squares(program, power, users)
     elif scaled:
         form = "fast" if all(near[index].opcode != "FFMA" for index in scaled) else "fused"
         parts |= near
@@ -113,6 +122,30 @@ def _factors(one: Instruction, constants: Constants) -> Iterator[float]:
         value = constants.number(one, operand)
         if value is not None:
             yield abs(value)
+
+
+def _guards(
+    program: Program, scaled: Iterable[Instruction], reaching: Reaching
+) -> dict[int, Instruction]:
+    """Return the comparisons that say where an argument is halved."""
+    found = {}
+    for one in scaled:
+        for index in reaching.feeding(one, [one.guard.register]) if one.guard else ():
+            found[index] = program.instructions[index]
+    return found
+
+
+def _squares(
+    program: Program, power: Instruction, users: Mapping[int, set[int]]
+) -> dict[int, Instruction]:
+    """Return the multiplications of a power by itself, which undo that its argument was halved."""
+    result = power.operands[0].register
+    using = (program.instructions[index] for index in users.get(power.index, ()))
+    return {
+        one.index: one
+        for one in using
+        if one.opcode == "FMUL" and all(operand.register == result for operand in one.inputs)
+    }
 
 
 def _subtractions(

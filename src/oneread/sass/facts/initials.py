@@ -6,7 +6,7 @@ Knows no loop but the accumulator's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from oneread.sass.decode.instruction import Instruction, Register
 from oneread.sass.facts.constants import Constants, as_float
@@ -15,18 +15,25 @@ from oneread.sass.flow.recurrences import Recurrence, is_move
 from oneread.sass.flow.words import Words
 
 _LOWEST: Final = 0xFF7FFFFF
+_SIGN: Final = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Initial:
-    """A constant that an accumulator begins with: its bits, and the instruction that writes it."""
+    """A constant that an accumulator begins with: its bits, and the instruction that writes it.
+
+    ``type`` is what the accumulator takes them as.
+    """
 
     instruction: Instruction
     bits: int
+    type: Literal["float", "int", "unsigned"] = "float"
 
     @property
     def text(self) -> str:
         """Return the constant as CUDA C has it."""
+        if self.type != "float":
+            return str(self.bits if self.type == "unsigned" else (self.bits ^ _SIGN) - _SIGN)
         if self.bits == _LOWEST:
             return "-FLT_MAX"
         value = as_float(self.bits)

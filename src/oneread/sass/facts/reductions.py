@@ -45,7 +45,8 @@ class Reduction:
 class _Step(NamedTuple):
     """One step: how far, what is made, the instruction that brings the other lane's value.
 
-    ``before`` are the moves of which the values come that it moves.
+    ``before`` are the moves of which the values come that it moves; ``own`` is the lane's own word
+    of a tree.
     """
 
     distance: int
@@ -53,6 +54,7 @@ class _Step(NamedTuple):
     move: Instruction
     loop: Loop | None
     before: frozenset[int]
+    own: Register | None = None
 
 
 def reductions(
@@ -143,7 +145,8 @@ class _Finder:
                 others = [word for word in load.reads - own if word.bank == "S"]
                 if others and not own & load.reads:
                     distance = self.distance(min(own), min(others))
-                    found[load.index] = self.step(load, distance, operations)
+                    step = self.step(load, distance, operations)
+                    found[load.index] = step._replace(own=min(own))
         return [found[index] for index in sorted(found)]
 
     def distance(self, own: Register, other: Register) -> int:
@@ -222,6 +225,9 @@ def _goes_on(chain: Sequence[_Step], step: _Step) -> bool:
         return False
     if step.move.opcode == "SHFL":
         return last.move.index in step.before
+    # Two trees may take the same steps; where no distance can be told, nor can the word.
+    if step.own != last.own and (step.distance or step.loop):
+        return False
     # Of an odd number, a little more or less is left than half. The last lane's address is written
     # without the lane, so that no distance can be told.
     return step.distance == 0 or last.distance // 3 <= step.distance <= last.distance

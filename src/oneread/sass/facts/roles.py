@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from oneread.sass.decode.instruction import Instruction
+from oneread.sass.facts.transfers import Transfer
 
 if TYPE_CHECKING:
     from oneread.sass.analysis import Analysis
@@ -58,9 +59,17 @@ def roles(analysis: Analysis) -> dict[int, Role]:
             give("local", [access.instruction])
         elif access.space == "global":
             give("store" if access.is_store else "load", [access.instruction])
+    for transfer in analysis.transfers:
+        give(_of_transfer(transfer), [transfer.instruction])
     for one in analysis.warm:
         give(_by_opcode(one), [one])
     return found
+
+
+def _of_transfer(one: Transfer) -> Role:
+    if "global" not in one.spaces:
+        return "exchange"
+    return "load" if one.instruction.opcode in ("LDGSTS", "UBLKCP", "UTMALDG") else "store"
 
 
 def _by_opcode(one: Instruction) -> Role:

@@ -135,6 +135,14 @@ def read_cubin(data: bytes, name: str = "cubin") -> Cubin:
     MachineCodeError
         When it is no cubin, is cut off, or holds no kernel.
     """
+    found = read_sections(data, name)
+    if not found.kernels:
+        raise MachineCodeError(f"{name}: holds no machine code; was it stripped?")
+    return found
+
+
+def read_sections(data: bytes, name: str = "cubin") -> Cubin:
+    """Read the sections of a cubin that may hold no kernel."""
     if not is_elf(data):
         raise MachineCodeError(f"{name}: no cubin: it does not begin as an ELF file")
     if len(data) < _HEADER_BYTES:
@@ -145,10 +153,7 @@ def read_cubin(data: bytes, name: str = "cubin") -> Cubin:
     sections = tuple(_sections(data, name))
     # The ninth byte is the version of the flags: since 8, the target has moved up a byte.
     number = flags >> 8 & 0xFFFF if data[8] >= 8 else flags & 0xFF
-    found = Cubin(f"sm_{number}", sections)
-    if not found.kernels:
-        raise MachineCodeError(f"{name}: holds no machine code; was it stripped?")
-    return found
+    return Cubin(f"sm_{number}", sections)
 
 
 def _sections(data: bytes, name: str) -> Iterator[Section]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -48,7 +48,9 @@ _ALWAYS: Final = "--pre-include=math.h"
 _TOOLKIT: Final = "/usr/local/cuda/include"
 
 
-def with_headers(device: DeviceCode, text: str) -> tuple[str, tuple[Skipped, ...], list[str]]:
+def with_headers(
+    device: DeviceCode, text: str, own: Sequence[str] = ()
+) -> tuple[str, tuple[Skipped, ...], list[str]]:
     """Return a source whose includes NVRTC can follow.
 
     Parameters
@@ -57,6 +59,8 @@ def with_headers(device: DeviceCode, text: str) -> tuple[str, tuple[Skipped, ...
         The source without its host code.
     text : str
         The source as it was.
+    own : sequence of str
+        Folders that the source's own headers may lie in.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def with_headers(device: DeviceCode, text: str) -> tuple[str, tuple[Skipped, ...
     original = text.split("\n")
     skipped, folders = [], []
     for one in device.skipped:
-        folder = _folder_of(one.name) if one.what == "include" else None
+        folder = _folder_of(one.name, own) if one.what == "include" else None
         if folder is None:
             skipped.append(one)
         else:
@@ -93,10 +97,12 @@ def _instead(found: re.Match[str], seen: set[str]) -> str:
     return found[1] + text if is_new else ""
 
 
-def _folder_of(header: str) -> list[str] | None:
+def _folder_of(header: str, own: Sequence[str]) -> list[str] | None:
     """Return the folders that a header and what it includes are in, None if it is nowhere."""
     if header in nvrtc.HEADERS:
         return []
+    if any(Path(one, header).is_file() for one in own):
+        return [*own]
     folders = include_folders()
     return list(folders) if any(Path(one, header).is_file() for one in folders) else None
 

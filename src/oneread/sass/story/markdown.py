@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from oneread.sass.checking import find_sources
 from oneread.sass.decode.instruction import Instruction
 from oneread.sass.read.opening import Code
-from oneread.sass.story.telling import Section
+from oneread.sass.story.statements import Section
 from oneread.sass.story.words import catalogue, citation, sentence
-from oneread.source.host import find_kernels
+from oneread.source.excerpts import excerpt
 
 
 def markdown(code: Code, kernel: str, sections: Sequence[Section], language: str = "en") -> str:
@@ -64,13 +63,9 @@ def _lines(code: Code, kernel: str, sections: Sequence[Section], language: str) 
 
 
 def _source(code: Code, kernel: str) -> Iterator[str]:
-    """Yield the source of a kernel from its first line to the brace that closes it."""
-    if code.source is None:
-        return
-    own = next((one.line for one in find_kernels(code.source) if one.name == kernel), None)
-    if own is None:
-        return
-    rest = "\n".join(code.source.line(number) for number in range(own, code.source.lines + 1))
-    body = next(find_sources(rest), "")
-    text = rest[: rest.find(body) + len(body)]
-    yield from ("", "```cuda", *text.splitlines(), "```")
+    """Yield what a kernel was compiled from, with its macros, so that the note can be checked."""
+    text = excerpt(code.source, kernel) if code.source else ""
+    if text:
+        defines = code.build.defines if code.build else {}
+        macros = [f"#define {name} {value}" for name, value in defines.items() if name in text]
+        yield from ("", "```cuda", *macros, *text.splitlines(), "```")

@@ -6,66 +6,26 @@ show it. Knows no language.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from oneread.sass.analysis import Analysis
 from oneread.sass.decode.instruction import Instruction
-from oneread.sass.decode.opcodes import Pipe
-from oneread.sass.facts.accesses import parameter_base
 from oneread.sass.facts.accumulators import Accumulator
-from oneread.sass.facts.loops import Work, count_elements
 from oneread.sass.facts.reductions import Reduction
-from oneread.sass.facts.throughput import cost
-from oneread.sass.flow.graph import Loop
+from oneread.sass.facts.transfers import Transfer
 from oneread.sass.read.opening import Code
-from oneread.source.host import find_kernels
+from oneread.sass.story.costs import Costs
+from oneread.sass.story.names import Names
+from oneread.sass.story.statements import Gap, Section, Statement
 
 _SPECIAL: Final = {
     "SR_TID.X": "threadIdx.x", "SR_TID.Y": "threadIdx.y", "SR_TID.Z": "threadIdx.z",
     "SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z",
     "SR_LANEID": "laneid",
 }  # fmt: skip
-
-
-Gap: TypeAlias = str | int | tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A sentence: its id, what fills its gaps, the instructions it is about.
-
-    A gap of several words is a list, of loops or of what each carries a value. ``quotes`` are the
-    instructions that are shown in full; a sentence without instructions is about what is not there.
-    """
-
-    id: str
-    gaps: Mapping[str, Gap] = field(default_factory=dict)
-    cites: tuple[Instruction, ...] = ()
-    quotes: tuple[Instruction, ...] = ()
-
-
-#: Pipes that the table has columns for; what is in no other is in neither.
-_PIPES: Final[tuple[Pipe, ...]] = ("fma", "alu", "mufu", "lsu", "uniform", "control")
 _FUSED: Final = ("FFMA", "DFMA", "HFMA2")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: ids of its columns, and rows of words."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section of the story; a table stands behind its sentences."""
-
-    id: str
-    statements: tuple[Statement, ...]
-    table: Table | None = None
 
 
 def tell(code: Code, analysis: Analysis) -> list[Section]:
@@ -84,6 +44,7 @@ def tell(code: Code, analysis: Analysis) -> list[Section]:
         In the order of the SASS note.
     """
     story = _Story(code, analysis)
+    costs = Costs(analysis, story.names)
     sections = {
         "source": story.source,
         "guard": story.guard,
@@ -94,10 +55,10 @@ def tell(code: Code, analysis: Analysis) -> list[Section]:
         "shared": story.shared,
         "unrolling": story.unrolling,
         "normalisation": story.normalisation,
-        "limits": story.limits,
+        "limits": costs.statements,
     }
     return [
-        Section(name, tuple(told()), story.costs() if name == "limits" else None)
+        Section(name, tuple(told()), costs.table() if name == "limits" else None)
         for name, told in sections.items()
     ]
 
@@ -108,7 +69,7 @@ class _Story:
     def __init__(self, code: Code, analysis: Analysis) -> None:
         self.code = code
         self.analysis = analysis
-        self.instructions = analysis.program.instructions
+        self.names = Names(code, analysis)
 
     # ---- sections
 
@@ -140,7 +101,7 @@ class _Story:
             yield Statement("guard-none")
         for one in found:
             names = [_SPECIAL.get(name, name) for name in one.special]
-            names += [self._parameter(offset) for offset in one.parameters]
+            names += [self.names.parameter(offset) for offset in one.parameters]
             lines = (*one.steps, one.instruction)
             what = ", ".join(names)
             yield Statement("guard" if what else "guard-unclear", {"what": what}, lines, lines)
@@ -149,14 +110,16 @@ class _Story:
         places: dict[tuple[str, str, str], list[Accumulator]] = {}
         for one in self.analysis.accumulators:
             initial = one.initial.text if one.initial else ""
-            places.setdefault((_name(one), self._carriers(one), initial), []).append(one)
+            places.setdefault((_name(one), self.names.carriers(one), initial), []).append(one)
         # Lanes that do several columns at a time carry several, which are told together.
         groups: dict[tuple[str, str, tuple[str, ...]], dict[str, list[Accumulator]]] = {}
         for (kind, where, initial), same in places.items():
-            loops = tuple(dict.fromkeys(self._loop(one.loop) for one in same))
+            loops = tuple(dict.fromkeys(self.names.loop(one.loop) for one in same))
             groups.setdefault((kind, initial, loops), {})[where] = same
-        if not groups:
+        gathered = list(self._atomics())
+        if not groups and not gathered:
             yield Statement("accumulators-none")
+        yield from gathered
         for (kind, initial, loops), alike in groups.items():
             several = tuple(alike) if len(alike) > 1 else ", ".join(alike)
             gaps: dict[str, Gap] = {"loop": loops, "where": several, "initial": initial}
@@ -166,16 +129,30 @@ class _Story:
             yield Statement(f"{kind}-from" if initial else kind, gaps, lines, first[:1])
 
     def maximum(self) -> Iterator[Statement]:
-        found = [one for one in self.analysis.choices if one.extreme == "max" and one.is_float]
-        if not found:
+        found = [one for one in self.analysis.choices if one.extreme == "max"]
+        whole = self._whole_maxima()
+        if not found and not whole:
             yield Statement("maximum-none")
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
             gaps: dict[str, Gap] = {"count": len(same), "form": form}
             lines = tuple(one.steps[-1] for one in same)
-            yield Statement("maximum", gaps, lines, same[0].steps)
-            if "+" in form:
+            kind = "maximum" if same[0].is_float else "maximum-integer"
+            yield Statement(kind, gaps, lines, same[0].steps)
+            if "+" in form and same[0].is_float:
                 yield Statement("maximum-nan", {"form": form}, same[0].steps)
+        for opcode in dict.fromkeys(one.opcode for one in whole):
+            ones = tuple(one for one in whole if one.opcode == opcode)
+            yield Statement("maximum-by", {"form": f"{opcode}.MAX", "count": len(ones)}, ones)
+
+    def _whole_maxima(self) -> list[Instruction]:
+        """Return what takes the larger of what is in memory, or of all lanes, by itself."""
+        atomics = [one.instruction for one in self.analysis.transfers if one.operation == "MAX"]
+        moves = [move for one in self.analysis.reductions for move in one.moves]
+        return [
+            *atomics,
+            *(one for one in moves if one.opcode.endswith("REDUX") and one.has("MAX")),
+        ]
 
     def exponential(self) -> Iterator[Statement]:
         found = self.analysis.exponentials
@@ -188,14 +165,16 @@ class _Story:
 
     def sum(self) -> Iterator[Statement]:
         found = [one for one in self.analysis.accumulators if one.kind == "sum"]
-        if not found:
+        gathered = list(self._atomics("ADD", "INC"))
+        if not found and not gathered:
             yield Statement("sum-none")
+        yield from gathered
         for form in dict.fromkeys(one.form for one in found):
             same = [one for one in found if one.form == form]
             steps = {step.index: step for one in same for step in (*one.updates, *one.rescales)}
             lines = tuple(steps[index] for index in sorted(steps))
             fused = tuple(one for one in lines if one.opcode.startswith(_FUSED))
-            lengths = dict.fromkeys((self._loop(one.loop), str(one.length)) for one in same)
+            lengths = dict.fromkeys((self.names.loop(one.loop), str(one.length)) for one in same)
             gaps: dict[str, Gap] = {
                 "loop": tuple(dict.fromkeys(loop for loop, _ in lengths)),
                 "count": ", ".join(length for _, length in lengths),
@@ -203,14 +182,15 @@ class _Story:
             yield Statement(f"sum-{form}", gaps, lines, (fused or lines)[:3])
 
     def shared(self) -> Iterator[Statement]:
-        lines = [one.instruction for one in self.analysis.accesses if one.space == "shared"]
-        barriers = [one for one in self.analysis.warm if one.opcode == "BAR"]
-        if not lines:
-            yield Statement("shared-none")
+        lines = self.analysis.shared
+        barriers = tuple(one for one in self.analysis.warm if one.opcode == "BAR")
+        counts = Counter(one.opcode for one in (*lines, *barriers))
+        what = ", ".join(f"{count} {opcode}" for opcode, count in counts.items())
+        if lines:
+            yield Statement("shared", {"what": what}, (*lines, *barriers))
         else:
-            loads = sum(one.opcode == "LDS" for one in lines)
-            counts = {"stores": len(lines) - loads, "loads": loads, "barriers": len(barriers)}
-            yield Statement("shared", counts, (*lines, *barriers))
+            yield Statement("shared-barriers" if barriers else "shared-none", {}, barriers)
+        yield from self._transfers()
         groups: dict[tuple[object, ...], list[Reduction]] = {}
         for one in self.analysis.reductions:
             groups.setdefault((one.form, one.operations, one.distances), []).append(one)
@@ -225,9 +205,37 @@ class _Story:
             }
             moves = tuple(move for one in same for move in one.moves)
             yield Statement(kind, gaps, moves, first.moves[:1])
-        local = tuple(one.instruction for one in self.analysis.accesses if one.space == "local")
-        if local:
-            yield Statement("local", {"count": len(local)}, local)
+        local = [one.instruction for one in self.analysis.accesses if one.space == "local"]
+        spills = self.analysis.spills
+        arrays = tuple(one for one in local if one not in spills)
+        unsure = "spills" if self.analysis.marks_spills else "local"
+        for name, lines in ((unsure, spills), ("local-array", arrays)):
+            if lines:
+                yield Statement(name, {"count": len(lines)}, lines, lines[:1])
+
+    def _transfers(self) -> Iterator[Statement]:
+        """Tell of atomics, and of copies past the registers."""
+        groups: dict[tuple[str, bool], list[Transfer]] = {}
+        for one in self.analysis.transfers:
+            groups.setdefault((one.kind, "global" in one.spaces), []).append(one)
+        for (kind, is_global), same in groups.items():
+            place = ("-global" if is_global else "-shared") if kind == "atomic" else ""
+            names = dict.fromkeys(one.operation or one.instruction.opcode for one in same)
+            gaps: dict[str, Gap] = {"what": ", ".join(names), "count": len(same)}
+            lines = tuple(one.instruction for one in same)
+            yield Statement(f"{kind}{place}", gaps, lines, lines[:1])
+
+    def _atomics(self, *operations: str) -> Iterator[Statement]:
+        """Tell of what loops gather in memory by atomics, of some operations or of all."""
+        groups: dict[str, dict[str, list[Instruction]]] = {}
+        for one in self.analysis.transfers:
+            loop = self.analysis.loop_of(one.instruction)
+            if loop and one.operation and (not operations or one.operation in operations):
+                places = groups.setdefault(one.operation, {})
+                places.setdefault(self.names.loop(loop), []).append(one.instruction)
+        for operation, places in groups.items():
+            lines = tuple(line for found in places.values() for line in found)
+            yield Statement("gathered", {"what": operation, "loop": tuple(places)}, lines)
 
     def unrolling(self) -> Iterator[Statement]:
         if not self.analysis.ladders:
@@ -239,7 +247,9 @@ class _Story:
             gaps: dict[str, Gap] = {
                 "line": one.line or 0,
                 "rungs": rungs,
-                "what": "__shared__" if one.space == "shared" else self._parameter(one.parameter),
+                "what": "__shared__"
+                if one.space == "shared"
+                else self.names.parameter(one.parameter),
             }
             kind = "unrolled" if widest.elements > 1 else "not-unrolled"
             quotes = tuple(access.instruction for access in widest.accesses)
@@ -259,47 +269,11 @@ class _Story:
             yield Statement(
                 f"division-{form}", {"count": len(same), "checks": checks}, lines, quotes
             )
-            repeated = tuple(one for one in lines if self.analysis.loop_of(one))
+            repeated = tuple(one for one in lines if self.analysis.is_repeated(one))
             if repeated and form != "integer":
                 yield Statement("division-repeated", {"count": len(repeated)}, repeated)
         for name, lines in functions.items():
             yield Statement("function", {"what": name, "count": len(lines)}, lines, lines[:1])
-
-    def limits(self) -> Iterator[Statement]:
-        if not self.analysis.works:
-            yield from self._straight()
-            return
-        heads = [work.instructions[0] for work in self.analysis.works]
-        yield Statement("limits", {}, tuple(heads))
-        widest = {
-            max((rung for rung in one.rungs if rung.loop), key=lambda rung: rung.elements).loop
-            for one in self.analysis.ladders
-        }
-        for work in self.analysis.works:
-            if work.loop in widest:
-                yield from self._work(work)
-
-    def costs(self) -> Table | None:
-        """Return what each loop costs, as a table."""
-        rows = []
-        for work in self.analysis.works:
-            price = work.cost
-            pipes = [f"{price.pipes.get(name, 0) / price.elements:.2f}" for name in _PIPES]
-            times = (price.stall_cycles, work.alone_cycles)
-            rows.append(
-                (
-                    self._loop(work.loop),
-                    str(work.elements or "-"),
-                    f"{price.instructions / price.elements:.1f}",
-                    *pipes,
-                    f"{price.ceilings[price.limit]:.2f} {price.limit}" if price.ceilings else "-",
-                    *("-" if one is None else f"{one / price.elements:.1f}" for one in times),
-                )
-            )
-        columns = ("loop", "elements", "instructions", *_PIPES, "ceiling", "floor", "alone")
-        return Table(columns, tuple(rows)) if rows else None
-
-    # ---- gaps
 
     def _functions(self) -> Mapping[str, tuple[Instruction, ...]]:
         """Return what MUFU takes but powers of two and reciprocals."""
@@ -309,84 +283,8 @@ class _Story:
                 found[one.modifiers[0]] = (*found.get(one.modifiers[0], ()), one)
         return found
 
-    def _straight(self) -> Iterator[Statement]:
-        """Tell what a kernel without loops costs."""
-        elements = count_elements(self.analysis.accesses)
-        lines = self.analysis.warm
-        price = cost(lines, max(elements, 1), self.analysis.program.target)
-        pipes = ", ".join(f"{name} {count}" for name, count in price.pipes.items())
-        gaps: dict[str, Gap] = {
-            "instructions": price.instructions,
-            "elements": elements,
-            "pipes": pipes,
-        }
-        ends = (lines[0], lines[-1]) if lines else ()
-        yield Statement("straight" if elements else "straight-none", gaps, ends)
-
-    def _work(self, work: Work) -> Iterator[Statement]:
-        price = work.cost
-        gaps: dict[str, Gap] = {
-            "at": self._loop(work.loop),
-            "instructions": f"{price.instructions / price.elements:.1f}",
-            "elements": work.elements,
-            "limit": price.limit,
-            "ceiling": f"{price.ceilings[price.limit]:.2f}",
-        }
-        ends = (work.instructions[0], work.instructions[-1])
-        yield Statement("cost", gaps, ends)
-        if price.stall_cycles is not None and work.alone_cycles is not None:
-            gaps["cycles"] = f"{price.stall_cycles / price.elements:.1f}"
-            gaps["estimate"] = f"{work.alone_cycles / price.elements:.0f}"
-            yield Statement("alone", gaps, ends)
-
-    def _loop(self, loop: Loop) -> str:
-        return f"{self.instructions[self.analysis.graph.blocks[loop.head].start].address:#06x}"
-
-    def _carriers(self, one: Accumulator) -> str:
-        if not one.is_shared:
-            return ", ".join(map(str, one.carriers))
-        offsets = [self.analysis.words.addresses[word].offset for word in one.carriers]
-        return ", ".join(f"+{offset:#x}" for offset in offsets)
-
-    def _parameter(self, offset: int | None) -> str:
-        """Return the name of the parameter at an offset, or where it is."""
-        if offset is None:
-            return "global memory"
-        return self._names().get(
-            offset, f"c[0x0][{parameter_base(self.analysis.program.target) + offset:#x}]"
-        )
-
-    def _names(self) -> dict[int, str]:
-        """Return the names of the parameters by their offsets, if the source is known."""
-        if self.code.source is None:
-            return {}
-        name = self.analysis.program.short_name
-        for one in find_kernels(self.code.source):
-            if one.name == name:
-                found: dict[int, str] = {}
-                at = 0
-                for parameter in one.parameters:
-                    size = _size(parameter.type, is_pointer=parameter.is_pointer)
-                    if size is None:
-                        return found
-                    at = -(-at // size) * size
-                    found[at] = parameter.name
-                    at += size
-                return found
-        return {}
-
 
 def _name(one: Accumulator) -> str:
     """Return the id of the sentence about an accumulator."""
     kind = "rescaled-sum" if one.kind == "sum" and one.rescales else one.kind
     return f"{kind}-shared" if one.is_shared else f"{kind}-register"
-
-
-def _size(type_: str, *, is_pointer: bool) -> int | None:
-    """Return the bytes of a parameter, None of a type that is not built in."""
-    if is_pointer:
-        return 8
-    words = set(type_.replace("const", "").split())
-    if words & {"long", "double", "size_t", "int64_t", "uint64_t"}:
-        return 8
-    return 4 if words & {"int", "unsigned", "float", "int32_t", "uint32_t"} else None

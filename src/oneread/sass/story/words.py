@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from oneread.sass.decode.instruction import Instruction
-from oneread.sass.story.telling import Statement
+from oneread.sass.story.statements import Statement
 
 LANGUAGES: Final = ("en", "ko")
 
