@@ -143,3 +143,9 @@ def test_argument_that_cannot_be_guessed_is_given_as_an_option(tmp_path: Path) -
     path.write_text(SCALED)
     assert "--arg eps=1.0" in inspect(str(path), status=2)
     assert "scaled" in inspect(str(path), "--arg", "eps=1e-5", "--vocab", "256")
+
+
+def test_machine_code_is_said_to_be_machine_code(tmp_path: Path) -> None:
+    path = tmp_path / "k.sass"
+    path.write_text("\tcode for sm_90\n\t\tFunction : f\n        /*0000*/       EXIT ;\n" * 2000)
+    assert "is machine code; inspect takes a source" in inspect(str(path), status=2)

@@ -314,3 +314,11 @@ def test_one_kernel_goes_to_one_file(form: str, tmp_path: Path) -> None:
     words = ["sass", "explain", "relu", f"--{form}", "-o", str(path)]
     assert CliRunner().invoke(app, words).exit_code == 0
     assert path.is_file()
+
+
+@needs_tools
+def test_matrix_of_one_row_has_a_property_a_line() -> None:
+    result = CliRunner().invoke(app, ["sass", "matrix", "relu", "--arch", "sm_86"])
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) < 80
+    assert re.search(r"^load bytes +4$", result.stdout, re.MULTILINE)

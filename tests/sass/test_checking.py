@@ -8,10 +8,20 @@ import pytest
 
 from oneread.runtime import nvrtc
 from oneread.sass import Build, MachineCodeError, analyse, open_code
-from oneread.sass.checking import check_note, find_quotes, find_sources
+from oneread.sass.checking import (
+    Checked,
+    Quote,
+    Tried,
+    check_note,
+    find_quotes,
+    find_sources,
+)
+from oneread.sass.decode.decoding import decode
 from oneread.sass.read import nvdisasm
+from oneread.sass.read.listing import ListedInstruction, Listing
 from oneread.sass.story.markdown import markdown
 from oneread.sass.story.telling import tell
+from oneread.sass.summary import summarise
 from oneread.spec import KernelCompileError
 
 needs_tools = pytest.mark.skipif(
@@ -107,3 +117,16 @@ def test_note_without_its_helpers_says_what_helps() -> None:
     text = f"{NOTE.partition('```cuda')[0]}__global__ void k(float* y) {{ y[0] = helper(); }}\n"
     with pytest.raises(KernelCompileError, match="--source"):
         check_note(text + "EXIT ;\n", [Build("sm_86")])
+
+
+def test_build_with_more_whole_lines_goes_before_one_with_more_patterns() -> None:
+    line, pattern, other = (Quote(text, 1, "..." in text) for text in ("EXIT", "F...", "M..."))
+    tried = [
+        Tried(Build(arch), "13.5", frozenset(found), EMPTY, frozenset())
+        for arch, found in (("sm_80", {pattern, other}), ("sm_86", {line}))
+    ]
+    checked = Checked((line, pattern, other), tuple(tried))
+    assert [build.arch for build in checked.best] == ["sm_86"]
+
+
+EMPTY = summarise(analyse(decode(Listing("k", "sm_86", [ListedInstruction(0, "EXIT")], {}))))

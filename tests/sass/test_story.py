@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from oneread.sass import Code, analyse
-from oneread.sass.decode.instruction import Program
+from oneread.sass.decode.instruction import Program, SourceLine
 from oneread.sass.story.markdown import markdown
 from oneread.sass.story.statements import Section, Statement
 from oneread.sass.story.telling import tell
-from oneread.sass.story.words import LANGUAGES, catalogue, citation, sentence
+from oneread.sass.story.words import LANGUAGES, catalogue, citation, place, sentence
 from oneread.source.text import SourceText
 
 Assemble = Callable[..., Program]
@@ -200,3 +201,26 @@ def test_loop_that_gathers_by_atomics_carries_something(assemble: Assemble) -> N
     found = [one for one in statements(assemble(text)) if one.id == "gathered"]
     assert [one.gaps["what"] for one in found] == ["ADD", "ADD"]
     assert "accumulators-none" not in {one.id for one in statements(assemble(text))}
+
+
+@pytest.mark.parametrize(
+    ("where", "english", "korean"),
+    [
+        ("R8", "R8 carries", "R8은"),
+        ("R2", "R2 carries", "R2는"),
+        ("R2, R3", "R2, R3 carry", "R3은"),
+    ],
+)
+def test_words_agree_with_what_fills_the_gap(where: str, english: str, korean: str) -> None:
+    told = Statement("max-register", {"loop": ("0x0010",), "where": where})
+    assert english in sentence(told, "en")
+    assert korean in sentence(told, "ko")
+    each = Statement("max-register", {"loop": ("0x0010",), "where": ("R2", "R3")})
+    assert "Each of R2, R3 carries" in sentence(each, "en")
+
+
+def test_line_of_an_instruction_is_one_of_the_kernels_own_file(assemble: Assemble) -> None:
+    (one, _) = assemble("FADD R1, R2, R3\nEXIT").instructions
+    call = SourceLine("k.cu", 7)
+    assert place(replace(one, line=SourceLine("lib.h", 201, call)), "en") == "line 7"
+    assert place(replace(one, line=SourceLine("k.cu", 3, call)), "ko") == "source 3행"

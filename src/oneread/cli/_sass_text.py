@@ -26,12 +26,16 @@ _SIGNS = {"holds": "✔", "otherwise": "≈", "fails": "✘"}
 
 def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterator[str]:
     """Yield a kernel's story: a headline a section, sentences, the instructions that they quote."""
-    from oneread.sass.story.words import catalogue, citation, sentence
-    from oneread.source.host import in_one_line
+    from oneread.sass.story.words import catalogue, citation, place, sentence
 
     words = catalogue(language)
     if code.skipped:
-        yield in_one_line(code.skipped)
+        line = words["parts"]["line"]
+        left_out = [
+            f"{one.what} {one.name} ({line.format(lines=one.line)})".replace("  ", " ")
+            for one in code.skipped
+        ]
+        yield words["parts"]["left-out"].format(what=", ".join(left_out))
     for number, section in enumerate(sections, 1):
         yield ""
         yield styled(f"{number}. {words['headings'][section.id]}", "bold")
@@ -40,8 +44,8 @@ def story(code: "Code", sections: "Sequence[Section]", language: str) -> Iterato
             if cited := citation(statement.cites, language):
                 yield styled(f"    {cited}", "dim")
             for one in statement.quotes:
-                place = f"line {one.line.line}" if one.line else ""
-                yield f"    {one.address:#06x}  {one.text:<56} {place}".rstrip()
+                where = place(one, language)
+                yield f"    {one.address:#06x}  {one.text:<56} {where}".rstrip()
         if section.table:
             names = tuple(words["columns"][name] for name in section.table.columns)
             rows = (names, *section.table.rows)
@@ -68,6 +72,8 @@ def matrix(columns: "Mapping[tuple[str, str], Summary]", as_markdown: bool) -> I
         maths = " ".join(dict.fromkeys(math for _, math in builds))
         targets = " ".join(dict.fromkeys(arch.removeprefix("sm_") for arch, _ in builds))
         rows.append((f"sm_{targets} {maths}", *(values[name][nth] for name in other or names)))
+    if len(groups) == 1:  # which would be one very long line
+        rows = [*zip(*rows, strict=True)]
     yield from _table(rows, as_markdown)
 
 

@@ -105,11 +105,14 @@ def _worded() -> Iterator[None]:
 
 def _kernels(name: str, kernel: str | None) -> list[str | None]:
     """Return the kernels to take apart: of a file with several all, unless one is named."""
+    from oneread.sass.read.opening import is_machine_code
     from oneread.source.host import find_kernels
     from oneread.source.text import SourceText
     from oneread.trace.opening import is_file
 
     path = Path(name)
+    if path.is_file() and is_machine_code(path):
+        raise fail(f"{name} is machine code; inspect takes a source, sass explain takes this")
     if kernel is not None or not (is_file(name) and path.is_file()):
         return [kernel]
     source = SourceText(path.name, path.read_text("utf-8", errors="replace"))

@@ -84,9 +84,19 @@ class Checked:
 
     @property
     def best(self) -> tuple[Build, ...]:
-        """Return the builds with the most quotes, in the order in which they were tried."""
-        most = max((len(one.found) for one in self.tried), default=0)
-        return tuple(one.build for one in self.tried if one.found and len(one.found) == most)
+        """Return the builds with the most quotes, in the order in which they were tried.
+
+        Whole lines count before patterns, which many builds have.
+        """
+        counts = [
+            (sum(not each.is_elided for each in one.found), len(one.found)) for one in self.tried
+        ]
+        most = max(counts, default=(0, 0))
+        return tuple(
+            one.build
+            for one, count in zip(self.tried, counts, strict=True)
+            if one.found and count == most
+        )
 
     @property
     def missing(self) -> tuple[Quote, ...]:

@@ -143,6 +143,14 @@ def open_code(name: str | os.PathLike[str], build: Build | None = None) -> Code:
     return read_code(data, text, build.arch if build else None)
 
 
+def is_machine_code(path: Path) -> bool:
+    """Say whether a file is a cubin, or a disassembler's text."""
+    if path.suffix in SOURCES:
+        return False
+    data = path.read_bytes()
+    return is_elf(data) or is_listing(data.decode("utf-8", errors="replace"))
+
+
 def read_code(data: bytes, name: str, arch: str | None = None) -> Code:
     """Read machine code from bytes: a cubin, or a disassembler's text.
 

@@ -15,6 +15,9 @@ from oneread.sass.decode.instruction import Instruction
 from oneread.sass.story.statements import Statement
 
 LANGUAGES: Final = ("en", "ko")
+_PARTICLES: Final = ("은|는", "이|가", "을|를")
+#: How a list begins that is told of one by one.
+_EACH: Final = "Each of "
 
 #: Addresses and lines that a sentence names before it says how many more there are.
 _CITED: Final = 4
@@ -58,7 +61,11 @@ def sentence(statement: Statement, language: str) -> str:
 
 
 class _Filled(str):
-    """What fills a gap. With two words as its format, it is the first if it is 1."""
+    """What fills a gap.
+
+    With two words as its format, it is the first if it is 1 or one thing, not a list; with two
+    forms of a Korean particle, the first if its last sound is a consonant.
+    """
 
     __slots__ = ()
 
@@ -66,7 +73,27 @@ class _Filled(str):
         one, bar, many = form.partition("|")
         if not bar:
             return super().__format__(form)
-        return one if self == "1" else many
+        if form in _PARTICLES:
+            return one if _ends_in_consonant(self) else many
+        is_list = ", " in self and not self.startswith(_EACH)
+        return one if self == "1" or not (is_list or self[:1].isdigit()) else many
+
+
+def _ends_in_consonant(text: str) -> bool:
+    """Say whether a word, a number or a name ends in a consonant as it is read in Korean."""
+    last = next((char for char in reversed(text) if char.isalnum()), "")
+    if "가" <= last <= "힣":
+        return (ord(last) - ord("가")) % 28 > 0
+    # Digits and letters by their names; most words end as their last letter does.
+    return last.lower() in "013678lmnr"
+
+
+def place(one: Instruction, language: str) -> str:
+    """Return the line of an instruction in the kernel's own file, empty without line numbers."""
+    line = one.line
+    while line and line.call and line.file != line.outermost.file:
+        line = line.call
+    return catalogue(language)["parts"]["line"].format(lines=line.line) if line else ""
 
 
 def citation(instructions: Iterable[Instruction], language: str) -> str:
