@@ -142,23 +142,28 @@ def _two_passes(shape: Shape) -> Iterator[Row]:
 
 
 def _shared_memory(shape: Shape) -> Iterator[Row]:
-    """One row a block or a cluster, in shared memory."""
+    """One row a block or a cluster, in shared memory but for what a thread holds itself."""
     if shape.vectors <= 700:
         return
-    for cluster, block, vectors, at_once in product(
-        (1, 2, 4, 8, 16), (128, 256, 512, 1024), (4, 8, 12, 16, 24, 32), (1, 2, 4)
-    ):
-        held = block * vectors * VECTOR_BYTES
-        if not shape.vectors <= cluster * block * vectors <= SLACK * shape.vectors:
+    for cluster, block, vectors, (held, at_once) in product(
+        (1, 2, 4, 8, 16), (128, 256, 512, 1024), (4, 8, 12, 13, 16, 24, 32),
+        ((0, 1), (0, 2), (0, 4), (1, 1), (2, 2)),
+    ):  # fmt: skip
+        slots = vectors - held
+        if (
+            slots % at_once
+            or not shape.vectors <= cluster * block * vectors <= SLACK * shape.vectors
+        ):
             continue
-        full = min(THREADS // block, SHARED_BYTES // (held + 1024 + block // 32 * 8 * cluster))
-        if full < (1 if shape.few else 2):
+        bytes_a_block = block * slots * VECTOR_BYTES + 1024 + block // 32 * 8 * cluster
+        full = min(THREADS // block, SHARED_BYTES // bytes_a_block)
+        if full < (1 if shape.few or block == 1024 else 2):
             continue
         for blocks in sorted({full, max(1, full // 2)}):
             if shape.few or blocks * block >= 512:
                 yield {
                     "kernel": "softmax_shared", "block_threads": block, "per_thread": vectors,
-                    "cluster": cluster, "min_blocks": blocks, "at_once": at_once,
+                    "cluster": cluster, "min_blocks": blocks, "held": held, "at_once": at_once,
                 }  # fmt: skip
 
 
@@ -242,9 +247,13 @@ def _row(shape: Shape, record: Record, any_length: bool) -> tuple[Row, int | Non
     if cluster > 1:
         row["cluster"] = cluster
     row["min_blocks"] = defines["MIN_BLOCKS"]
-    for name, of in (("keep", "softmax_row"), ("at_once", "softmax_shared")):
+    for name, of in (
+        ("keep", "softmax_row"),
+        ("held", "softmax_shared"),
+        ("at_once", "softmax_shared"),
+    ):
         if kernel == of:
-            row[name] = defines[name.upper()]
+            row[name] = defines.get(name.upper(), 0)
     row["measured"] = _measured(shape, record)
     return row, held
 
