@@ -386,3 +386,14 @@ def test_command_loads_no_array_library() -> None:
     said: Any = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                                check=True)  # fmt: skip
     assert said.stdout.splitlines()[-1] == "set()"
+
+
+def test_atomic_is_shown_to_read_what_it_writes(tmp_path: Path) -> None:
+    path = tmp_path / "add.cu"
+    path.write_text(
+        "__global__ void add(const float* x, float* y, int vocab) {\n"
+        "    atomicAdd(&y[0], x[threadIdx.x]);\n}\n"
+    )
+    words = ("--arg", "y=1:inout:zeros", "--rows", "1", "--block", "32", "--vocab", "32")
+    shown = trace(str(path), *words)
+    assert row(shown, "    2")[:2] == ["64", "32"]

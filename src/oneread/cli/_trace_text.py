@@ -94,10 +94,10 @@ def _listing(one: "Launched", model: Model) -> Iterator[str]:
     for line in run.counts.lines:
         if line.space == "shared":
             columns["shared"][line.line] += line.requests
-        elif line.kind == "read":
-            columns["reads"][line.line] += line.elements
-        else:
-            columns["writes"][line.line] += line.elements
+        else:  # an atomic reads what it changes
+            for kind, name in (("read", "reads"), ("write", "writes")):
+                if line.kind in (kind, "atomic"):
+                    columns[name][line.line] += line.elements
     columns["barriers"].update(run.counts.barrier_lines)
     for line, size in zip(
         run.counts.lines, run.counts.of_lines(run.counts.dram(*model)), strict=True

@@ -172,10 +172,13 @@ class _Joined:
         )
 
     def asked(self, kind: str) -> dict[int, float]:
-        """Return elements of global memory by line, for each element of the problem."""
+        """Return elements of global memory by line, for each element of the problem.
+
+        An atomic reads what it writes.
+        """
         found: Counter[int] = Counter()
         for one in self.run["counts"]["lines"]:
-            if one["space"] == "global" and (one["kind"] == "read") == (kind == "read"):
+            if one["space"] == "global" and one["kind"] in (kind, "atomic"):
                 found[one["line"]] += one["elements"]
         return {line: count / self.elements for line, count in found.items()}
 

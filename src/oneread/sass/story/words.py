@@ -5,6 +5,7 @@ Knows how a sentence is filled and cited; draws no conclusions.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -81,11 +82,12 @@ class _Filled(str):
 
 def _ends_in_consonant(text: str) -> bool:
     """Say whether a word, a number or a name ends in a consonant as it is read in Korean."""
-    last = next((char for char in reversed(text) if char.isalnum()), "")
+    words = re.findall(r"[A-Za-z]+|[0-9]|[가-힣]", text)
+    last = words[-1] if words else ""
     if "가" <= last <= "힣":
         return (ord(last) - ord("가")) % 28 > 0
-    # Digits and letters by their names; most words end as their last letter does.
-    return last.lower() in "013678lmnr"
+    # Digits and single letters by their names, words by their last letter: R is one, register none.
+    return last.lower() in tuple("013678lmnr") or (len(last) > 1 and last[-1].lower() in "lmn")
 
 
 def place(one: Instruction, language: str) -> str:
