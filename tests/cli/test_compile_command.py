@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from oneread.cli.main import app
-from oneread.runtime import cubins, cuda, nvrtc
+from oneread.runtime import cubins, cuda, cuda_read, cuda_topk, nvrtc
 from oneread.spec import BackendUnavailableError
 
 
@@ -35,7 +35,8 @@ def run(*arguments: str) -> Any:
 def test_all_kernels_of_a_target_are_kept(compiler: list[str]) -> None:
     said = run("--arch", "sm_90")
     assert said.exit_code == 0, said.output
-    assert len(list(cubins.folder().glob("*.cubin"))) == len(compiler) == len(cuda.ahead("sm_90"))
+    wanted = sum(len(of.ahead("sm_90")) for of in (cuda, cuda_read, cuda_topk))
+    assert len(list(cubins.folder().glob("*.cubin"))) == len(compiler) == wanted
     assert said.output.startswith(f"sm_90: {len(compiler)} kernels")
     assert str(cubins.folder()) in said.output
 

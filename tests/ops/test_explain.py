@@ -182,7 +182,7 @@ def test_warm_of_a_gpu_prepares_the_launch_of_contiguous_arrays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("torch", reason="arrays on a GPU are PyTorch's")
-    from oneread.runtime import cuda, driver
+    from oneread.runtime import cuda, cuda_topk, driver
 
     asked: list[Any] = []
     device = driver.Device(1, "a GPU", "sm_90", 1, 1, 0)
@@ -191,10 +191,13 @@ def test_warm_of_a_gpu_prepares_the_launch_of_contiguous_arrays(
     oneread.warm("softmax", (4, 6, 10), "float32", device="cuda:1", axis=1, temperature=0.5)
     oneread.warm("logsumexp", (4, 6, 10), "int8", device="cuda:1", axis=(0, 2))
     one, other = asked
-    assert one == ("softmax", "float32", (4, 6, 10), *[(60, 10, 1)] * 2, 1, 1, 0, 0, 1, False)
-    assert other == ("logsumexp", "float32", (6, 40), *[(40, 1)] * 2, 1, 0, 0, 0, 1, False)
-    with pytest.raises(BackendUnavailableError, match="top_k"):
-        oneread.warm("top_k", (2, 5), "float32", device="cuda", k=1)
+    rest = (cuda.Places(), 1, False, None, False)
+    assert one == ("softmax", "float32", (4, 6, 10), *[(60, 10, 1)] * 2, 1, 1, *rest)
+    assert other == ("logsumexp", "float32", (6, 40), *[(40, 1)] * 2, 1, 0, *rest)
+    monkeypatch.setattr(cuda_topk, "prepared", lambda *words: asked.append(words))
+    oneread.warm("top_k", (2, 5), "float32", device="cuda:1", k=3)
+    assert asked[-1][0].k == 3
+    assert asked[-1][1:] == ("float32", (2, 5), (5, 1), 0, 0, 1, False)
 
 
 def test_warm_refuses_what_the_op_refuses() -> None:

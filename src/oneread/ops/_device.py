@@ -81,6 +81,7 @@ def run(
 
         return _device_read.run(x, axis, dtype, out, own, options)
     if op in ("top_k", "softmax_topk"):
+        _refuse_cupy(x, op)
         from oneread.ops import _device_topk
 
         return _device_topk.run(op, x, axis, dtype, out, own, options)
@@ -136,6 +137,15 @@ def warm(
         arguments["deterministic"] == "batch",
         None if arguments["where"] is None else strides, arguments["lengths"] is not None,
     )  # fmt: skip
+
+
+def _refuse_cupy(x: Any, op: str) -> None:
+    library = find.torch_backend()
+    if library is None or not library.owns(x):
+        raise BackendUnavailableError(
+            f"x is a {type(x).__qualname__}, of which this version finds no {op}: give a tensor of "
+            "PyTorch, as torch.from_dlpack(x) makes one of the same memory"
+        )
 
 
 def _refuse(options: Options, place: str) -> None:

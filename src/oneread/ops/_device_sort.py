@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import torch
-
 from oneread.backends import torch_cuda as gpu
+from oneread.backends.torch_order import first_columns
 from oneread.ops._face import LOGIT, LOGPROB, WINNERS
 from oneread.runtime import cuda, cuda_topk
 from oneread.spec import COMPUTE_DTYPE, STATISTIC_DTYPE
 
 #: Columns that are sorted at once, unless a row is longer: 400 MiB for keys and places.
 _AT_ONCE: Final = 1 << 24
-#: Integers as wide as the element types.
-_INTEGERS: Final = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def topk(x: Any, k: int, kind: int, values: Any, indices: Any, manner: cuda.Manner) -> None:
@@ -53,27 +50,13 @@ def rows_at_once(rows: int, length: int) -> int:
     return min(rows, max(1, _AT_ONCE // length))
 
 
-def first_columns(x: torch.Tensor, k: int) -> torch.Tensor:
-    """Return the columns of the k first numbers of each row: NaN, then larger, then by column."""
-    return torch.sort(_keys(x), dim=-1, descending=True, stable=True).indices[:, :k]
-
-
-def _keys(x: torch.Tensor) -> torch.Tensor:
-    """Return integers in the order of the numbers: one for each NaN, one for both zeros."""
-    whole = _INTEGERS[x.element_size()]
-    bits = (x + 0).view(whole)  # -0 + 0 is 0
-    most = torch.iinfo(whole).max
-    keys = torch.where(bits < 0, bits ^ most, bits)
-    return keys.masked_fill_(x.isnan(), most)
-
-
-def _scores(x: torch.Tensor, columns: torch.Tensor, kind: int, manner: cuda.Manner) -> torch.Tensor:
+def _scores(x: Any, columns: Any, kind: int, manner: cuda.Manner) -> Any:
     """Return what the values of winners are: the numbers, or probabilities or their logarithms."""
     if kind == LOGIT:
         return x.gather(-1, columns)
     numbers = x.gather(-1, columns) if kind > WINNERS else x
     numbers = gpu.cast(numbers, _statistic(gpu.FLOATS[x.dtype])).contiguous()
-    scores = torch.empty_like(numbers)
+    scores = gpu.empty_like(numbers, gpu.FLOATS[numbers.dtype])
     log = _op(kind) == "log_softmax"
     cuda.softmax(gpu.memory(numbers), gpu.memory(scores), 1, log, manner)
     return scores if kind > WINNERS else scores.gather(-1, columns)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import torch
-
-from oneread.backends import find, torch_
+from oneread.backends import torch_
 from oneread.backends import torch_cuda as gpu
 from oneread.ops import _device_sort, topk
 from oneread.ops._arguments import Call, Options, Source
@@ -17,7 +15,7 @@ from oneread.ops._device import _one_axis, _refuse, _temperature
 from oneread.ops._face import LOGIT, LOGPROB, Plan
 from oneread.ops._output import Slot, by_field
 from oneread.runtime import cuda, cuda_topk
-from oneread.spec import STATISTIC_DTYPE, BackendUnavailableError, ShapeError
+from oneread.spec import STATISTIC_DTYPE, BackendUnavailableError
 
 _OPS: Final = {"top_k": topk.TOP_K, "softmax_topk": topk.SOFTMAX_TOPK}
 #: Types of indices that the kernels write; others are converted afterwards.
@@ -28,11 +26,6 @@ def run(
     op: str, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Find the winners of each row of a tensor that lies on a GPU."""
-    if find.gpu_backend(x) is not gpu:
-        raise BackendUnavailableError(
-            f"x is a {type(x).__qualname__}, of which this version finds no top-k: give a tensor "
-            "of PyTorch, as torch.from_dlpack(x) makes one of the same memory"
-        )
     gpu.check(x, "x")
     _refuse(options, gpu.place(x))
     _refuse_masks(options, x.device)
@@ -45,9 +38,16 @@ def run(
             temperature = _temperature(gpu, temperature, x, call.rows, reads)
         manner = cuda.Manner(temperature, options.deterministic == "batch")
         given = by_field(out, plan.result._fields, tuple(plan.slots))
-        _check_apart(given)
         memory = {
-            name: _memory(x, call, slot, _written(name, plan.kind, computed, slot), given[name])
+            name: _memory(
+                x,
+                call,
+                slot,
+                _written(name, plan.kind, computed, slot),
+                given[name],
+                f"out.{name}",
+                reads,
+            )
             for name, slot in plan.slots.items()
         }
         if call.count:
@@ -137,10 +137,16 @@ def _launch(x: Any, call: Call, plan: Plan, memory: dict[str, Any], manner: cuda
     cuda_topk.topk(gpu.memory(rows), _asked(plan), places, manner)
 
 
-def _memory(x: Any, call: Call, slot: Slot, written: str, out: Any) -> Any:
-    """Return where the kernel writes: in place where that is its own type, k last."""
+def _memory(
+    x: Any, call: Call, slot: Slot, written: str, out: Any, role: str, reads: list[tuple[str, Any]]
+) -> Any:
+    """Return where the kernel writes: in place where that is its own type, k last.
+
+    No memory of `reads`, where `out` is put as well.
+    """
     if out is not None:
-        gpu.check_out(out, x, slot.shape, slot.dtype)
+        gpu.check_out(out, x, slot.shape, slot.dtype, reads, role)
+        reads.append((role, out))
         if slot.dtype == written and slot.place is None and out.is_contiguous():
             return out
     shape = slot.shape if slot.place is None else (*call.rows, slot.shape[slot.place])
@@ -156,14 +162,3 @@ def _finished(slot: Slot, memory: Any, out: Any) -> Any:
         out.copy_(memory)
     torch_.written(out)
     return out
-
-
-def _check_apart(given: dict[str, Any]) -> None:
-    """Raise when two outputs have memory in common."""
-    tensors = [(name, one) for name, one in given.items() if isinstance(one, torch.Tensor)]
-    for i, (name, one) in enumerate(tensors):
-        for other, before in tensors[:i]:
-            if torch._C._overlaps(one, before):
-                raise ShapeError(
-                    f"out.{name} shares memory with out.{other}; give memory of its own"
-                )
