@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from emulated import COMPILER, Launch, on_cpu  # noqa: F401
-from test_emulated_topk import adversaries, fresh, same_bits, top_k, winners  # noqa: F401
+from test_emulated_topk import (
+    adversaries,
+    assert_adversaries_agree,
+    fresh,  # noqa: F401
+    same_bits,
+    top_k,
+    winners,
+)
 
 import oneread
 from oneread.runtime import cuda_topk, tuning
@@ -48,17 +54,7 @@ def test_winners_of_adversarial_rows_are_those_of_the_cpu(
     shape: Shape, vocab: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force(monkeypatch, shape)
-    orders = itertools.cycle((0, 1, 2, 3))
-    for name, x in adversaries(1, vocab).items():
-        for k in sorted({min(k, vocab) for k in (65, 128, 257, 350)}):
-            Launch.order = next(orders)
-            got, want = winners(x, k, return_lse=True), oneread.softmax_topk(x, k)
-            assert (got.indices == want.indices).all(), (name, k, Launch.order)
-            assert np.array_equal(np.isnan(got.values), np.isnan(want.values)), (name, k)
-            plain = oneread.top_k(x, k)
-            got = top_k(x, k, index="int32")
-            assert (got.indices == plain.indices).all(), (name, k, Launch.order)
-            assert same_bits(got.values, plain.values), (name, k)
+    assert_adversaries_agree(vocab, (65, 128, 257, 350))
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 4])
