@@ -42,6 +42,7 @@ KINDS: dict[Kind, str] = {
     "maths": "Maths",
     "bits": "Bits and conversions",
     "barrier": "Barrier of the block",
+    "poll": "Barriers of the block with a vote",
     "warp": "Barrier of the warp",
     "fence": "Fences",
     "shuffle": "Shuffles",

@@ -144,3 +144,15 @@ def test_kernel_of_several_is_asked_for_by_the_option(tmp_path: Path) -> None:
     said = error(file(tmp_path, NORM + TWICE))
     assert "the file has several kernels; name one: norm, twice" in said
     assert said.splitlines()[-1] == "a kernel is named by --kernel K"
+
+
+def test_buffer_that_the_host_zeroes_begins_with_zeros(tmp_path: Path) -> None:
+    text = (
+        "__global__ void sum(const float* x, float* y, int n) {\n"
+        "    if (threadIdx.x == 0) y[blockIdx.x] += x[blockIdx.x];\n}\n"
+        "int main() { cudaMemset(d_y, 0, 64); sum<<<4, 32>>>(d_x, d_y, n); }\n"
+    )
+    (line,) = basis(trace(file(tmp_path, text)))
+    assert line.startswith("read: block 32, y zeros (launch in line 4); ")
+    assert "y [rows*vocab:inout:zeros]" in line
+    assert "y zeros" not in trace(file(tmp_path, text), "--arg", "y=4:inout:ramp")

@@ -34,6 +34,14 @@ def test_fix_shows_the_change_and_a_clean_run() -> None:
     assert "after:  none, in the same launch" in shown
 
 
+def test_last_lines_say_what_is_counted() -> None:
+    lines = trace("zoo_stray_tail", "--probe", "--fix", status=1).splitlines()
+    (probed,) = [line for line in lines if line.startswith("faults: ")]
+    (before,) = [line for line in lines if line.startswith("before: ")]
+    assert probed.endswith(", each cause counted once")
+    assert before.endswith(", each place counted once")
+
+
 def test_clean_kernel_passes_probe_and_fix() -> None:
     assert "no known repair helps" in trace("relu", "--fix")
     assert trace("relu", "--probe").splitlines()[-1] == "faults: none"

@@ -33,6 +33,13 @@ def test_head_says_the_shape_of_grid_and_block(
     assert f": {said}, normal input" in shown.splitlines()[0]
 
 
+def test_kernels_that_do_not_fit_beside_come_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = trace("safe_softmax_tiled", "online_softmax_tiled", "online_softmax_lane")
+    passes = [line.split()[3:] for line in shown.splitlines() if line.startswith("passes over x")]
+    assert passes == [["3", "2"], ["2"]]
+
+
 def test_repair_of_a_race_and_a_hazard_on_the_same_lines_is_told_once() -> None:
     shown = trace("zoo_reused_scratch", status=1)
     repairs = [line.strip() for line in shown.splitlines() if line.strip().startswith("repair:")]

@@ -120,3 +120,37 @@ def test_many_launches_end_soon() -> None:
     start = time.process_time()
     find_launches(SourceText("a.cu", "void f() { int b = 1; " + "k<<<b,b" * 5000), "k")
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("before", "zeroed"),
+    [
+        ("cudaMemset(y, 0, 4 * n);", True),
+        ("cudaMemsetAsync((void*)y, 0, n * sizeof(float), stream);", True),
+        ("CHECK(cudaMemset(y, 0, n));", True),
+        ("cudaMemset(y, 0xff, n);", False),
+        ("cudaMemset(y + 1, 0, n);", False),
+        ("cudaMemset(x, 0, n);", False),
+        ("cudaMemset(y, 0, n); cudaMemcpy(y, data, n, cudaMemcpyHostToDevice);", False),
+        ("cudaMemcpy(y, data, n, cudaMemcpyHostToDevice); cudaMemset(y, 0, n);", True),
+        ("cudaMemset(y", False),
+        ("", False),
+    ],
+)
+def test_buffer_is_zeroed_where_that_is_the_last_that_the_host_does_to_it(
+    before: str, zeroed: bool
+) -> None:
+    assert one(f"{before} k<<<1, 32>>>(0, y, n);").zeroed[1] is zeroed
+
+
+@pytest.mark.parametrize(
+    ("body", "grid"),
+    [
+        ("dim3 b(32, 4); k<<<(n + b.y - 1) / b.y, b>>>(x, n);", "( n + (4) - 1 ) / (4)"),
+        ("const dim3 b = dim3(64); k<<<n / b.x + b.z, b>>>(x, n);", "n / (64) + (1)"),
+        ("dim3 b(64); b.x = 3; k<<<n / b.x, b>>>(x, n);", "n / b . x"),
+        ("k<<<n / p.x, 4>>>(x, n);", "n / p . x"),
+    ],
+)
+def test_part_of_a_dim3_that_is_set_once_is_its_number(body: str, grid: str) -> None:
+    assert one(body).grid == (grid,)

@@ -30,7 +30,8 @@ def test_pointer_to_const_is_an_input_and_any_other_an_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("rows", 3), ("M", 3), ("B", 3), ("vocab", 10), ("cols", 10), ("K", 2)]
+    ("name", "value"),
+    [("rows", 3), ("M", 3), ("B", 3), ("vocab", 10), ("cols", 10), ("K", 2), ("T", 10)],
 )
 def test_sizes_have_usual_names(name: str, value: int) -> None:
     assert bound(pointer("x", const=True), size(name))[name].size == value
@@ -181,3 +182,40 @@ def test_integer_argument_that_its_type_cannot_hold_is_an_error(kind: str, said:
     with pytest.raises(UsageError, match=f"a is {kind}"):
         of_scalar(kind, "a", said)
     assert of_scalar(kind, "a", 100) == {100}
+
+
+@pytest.mark.parametrize("grid", ["N", "(N)", "blocks"])
+def test_of_two_sizes_of_like_names_the_rows_are_those_that_the_file_launches_blocks_of(
+    grid: str,
+) -> None:
+    text = (
+        "__global__ void k(float* y, const float* x, int N, int C) {\n"
+        "    for (int i = threadIdx.x; i < C; i += blockDim.x)\n"
+        "        y[blockIdx.x * C + i] = x[blockIdx.x * C + i];\n}\n"
+        f"void go(int N, int C) {{ const int blocks = N; k<<<{grid}, 64>>>(y, x, N, C); }}\n"
+    )
+    outcome = run(text, rows=3, vocab=70)
+    assert {one.name: one.size for one in outcome.arguments if one.role == "scalar"} == {
+        "N": 3, "C": 70,
+    }  # fmt: skip
+    assert outcome.grid == (3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("passed", "sizes"),
+    [
+        ("rows, dim, dim", {"tokens": 3, "stride": 70, "dim": 70}),
+        ("batch, 512, dim", {"tokens": 3, "stride": 512, "dim": 70}),
+    ],
+)
+def test_unusual_names_of_sizes_mean_what_the_file_passes(
+    passed: str, sizes: dict[str, int]
+) -> None:
+    text = (
+        "__global__ void k(const float* x, float* y, int tokens, int stride, int dim) {\n"
+        "    if (blockIdx.x < tokens && threadIdx.x < dim) y[blockIdx.x * dim + threadIdx.x] = 1;\n"
+        f"}}\nvoid go() {{ k<<<4, 64>>>(x, y, {passed}); }}\n"
+    )
+    outcome = run(text, rows=3, vocab=70)
+    scalars = [one for one in outcome.arguments if one.role == "scalar"]
+    assert {one.name: one.size for one in scalars} == sizes

@@ -29,9 +29,9 @@ __global__ void reduce(const float* x, float* m, float* r, float* s1, float* s2,
                        double temperature) {
     const Scale scale = scale_of(temperature, nullptr, 0);
     Running own = Running{-infinity(), 0};
-    Moments more = of_no_columns();
+    Moments more = {-infinity()};
     for (int i = threadIdx.x; i < vocab; i += blockDim.x) {
-        Moments one = of_no_columns();
+        Moments one = {-infinity()};
         one.m = x[i];
         more = merge(more, one, scale);
         own = merge(own, Running{x[i], 0}, scale);

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -361,9 +361,11 @@ def test_barrier_is_idle_only_if_no_launch_needs_it() -> None:
     assert commands(idle, "barrier-idle")
 
 
-def test_probe_of_a_kernel_with_many_faults_takes_less_than_10_seconds() -> None:
+def test_probe_of_a_kernel_with_many_faults_takes_less_than_10_seconds(
+    slowness: Callable[[], float],
+) -> None:
     start = time.process_time()
     found = probe(Subject.of_gallery("online_softmax_tiled_racy"))
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 10 * slowness()
     assert len(found.plan.launches) < 30
     assert found.worst() == "error"

@@ -26,7 +26,7 @@ def test_index_that_is_far_out_is_told_of_the_buffer_that_it_is_of(index: str, n
 
 
 def test_no_barrier_is_offered_for_threads_that_meet_in_one_statement() -> None:
-    (race,) = traced("y[0] += x[threadIdx.x];", vocab=64, block=64).having("race-warps")
+    (race,) = traced("y[0] *= x[threadIdx.x];", vocab=64, block=64).having("race-warps")
     assert race.repair is None
 
 
@@ -36,6 +36,7 @@ def test_barrier_is_offered_between_the_rounds_of_one_statement() -> None:
     outcome = traced(f"{body}if (t == 0) y[0] = a[0];", vocab=128, block=128)
     races = [one for one in outcome.having("race-warps") if one.line == one.with_line == 3]
     assert races
+    assert {one.repair.parameters["text"] for one in races if one.repair} == {"__syncthreads();"}
     assert all(one.repair is not None for one in races)
 
 

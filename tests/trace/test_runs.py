@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -292,19 +293,21 @@ def test_endless_loop_names_its_line() -> None:
 @pytest.mark.parametrize(
     ("key", "most"), [("safe_softmax_tiled", 0.15), ("online_softmax_tiled", 0.3)]
 )
-def test_full_trace_of_4_rows_of_256_is_quick(key: str, most: float) -> None:
+def test_full_trace_of_4_rows_of_256_is_quick(
+    key: str, most: float, slowness: Callable[[], float]
+) -> None:
     times = []
     for _ in range(5):
         start = time.process_time()
         run_kernel(key, Case(defines={"TILE": "32"}, record=True))
         times.append(time.process_time() - start)
-    assert sorted(times)[2] < most
+    assert sorted(times)[2] < most * slowness()
 
 
-def test_16_rows_of_1024_take_less_than_3_seconds() -> None:
+def test_16_rows_of_1024_take_less_than_3_seconds(slowness: Callable[[], float]) -> None:
     start = time.process_time()
     run_kernel("online_softmax_tiled_racy", Case(rows=16, vocab=1024, record=True))
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 3 * slowness()
 
 
 def test_expression_of_the_user_follows_its_variables() -> None:

@@ -200,3 +200,30 @@ def test_template_arguments_are_those_of_the_launch(kernel: str | None) -> None:
 def test_template_argument_that_the_text_does_not_say_is_asked_for() -> None:
     with pytest.raises(SourceError, match="is a template; name it with arguments"):
         run(TEMPLATE.replace("constexpr int WIDTH = 64", "int WIDTH = width()"))
+
+
+@pytest.mark.parametrize(
+    ("loops", "threads"),
+    [
+        ("for (int i = threadIdx.x; i < n; i += 32) y[i] = x[i];", 32),
+        ("const int t = threadIdx.x; for (int i = t; i < n; i += 2 * 32) y[i] = x[i];", 64),
+        ("unsigned i = threadIdx.x; while (i < n) { y[i] = x[i]; i += STEP; }", 96),
+        ("for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i];", 128),
+        ("for (int i = threadIdx.x % 32; i < n; i += 32) y[i] = x[i];", 128),
+        ("int i = threadIdx.x; i += 32; for (i += 64; i < n; i += 32) y[i] = x[i];", 128),
+    ],
+)
+def test_block_is_guessed_by_loops_that_step_from_thread_to_thread(
+    loops: str, threads: int
+) -> None:
+    text = f"#define STEP 96\n__global__ void k(const float* x, float* y, int n) {{ {loops} }}\n"
+    assert sizes(text)[1] == (threads, 1, 1)
+
+
+def test_probe_keeps_the_block_that_the_loops_say() -> None:
+    text = (
+        "__global__ void k(const float* x, float* y, int n) {\n"
+        "    for (int i = threadIdx.x; i < n; i += 32) y[i] = x[i];\n}\n"
+    )
+    assert "threads" not in plan(Subject(text)).factors
+    assert "threads" in plan(Subject(text.replace("i += 32", "i += blockDim.x"))).factors

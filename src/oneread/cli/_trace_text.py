@@ -344,7 +344,8 @@ def probe(probed: "Probe", subject: "Subject") -> Iterator[str]:
         yield from _fault(finding.fault, f"{_LETTERS[finding.fault.severity]}{number}", shown)
         yield f"    show:   {finding.command}"
     yield ""
-    yield f"faults: {tally(finding.fault for finding in probed.findings)}"
+    counted = ", each cause counted once" if probed.findings else ""
+    yield f"faults: {tally(finding.fault for finding in probed.findings)}{counted}"
 
 
 def fix(fixed: "Fix") -> Iterator[str]:
@@ -359,7 +360,7 @@ def fix(fixed: "Fix") -> Iterator[str]:
     again = "the same launch" if runs == 1 else f"the same {runs} launches"
     before = [fault for one in fixed.before for fault in one.faults]
     yield ""
-    yield f"before: {tally(_distinct(before))}"
+    yield f"before: {tally(_distinct(before))}{', each place counted once' if before else ''}"
     yield f"after:  {tally(fixed.remaining)}, in {again}{_apart(fixed.notes)}"
     shown: dict[str, str] = {}
     for number, fault in enumerate(fixed.remaining, 1):

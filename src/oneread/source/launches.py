@@ -41,6 +41,8 @@ _BEHIND: Final = frozenset({"=", "(", "{", ";", ",", ")", ":", "[", ">"})
 #: What ends the value of a variable.
 _ENDS: Final = frozenset({",", ";", ")", "}"})
 
+_AXES: Final = ("x", "y", "z")
+
 _CLOSING: Final = {"(": ")", "{": "}"}
 
 _NOTHING: Final[list[list[Token]]] = [[], [], []]
@@ -66,6 +68,8 @@ class HostLaunch:
     """As they are written."""
     written: tuple[str, ...]
     """What stands between ``<<<`` and ``>>>``, at its commas."""
+    zeroed: tuple[bool, ...] = ()
+    """Of each argument, whether the last thing that the host does to it before is to zero it."""
 
 
 def find_launches(source: SourceText, kernel: str) -> list[HostLaunch]:
@@ -135,7 +139,26 @@ def _launch(tokens: Sequence[Token], at: int, scopes: Sequence[_Scope]) -> HostL
         reader.text(third) if third else "0",
         tuple(map(_written, arguments)),
         tuple(map(_written, config)),
+        tuple(_is_zeroed(tokens[:name], one) for one in arguments),
     )
+
+
+def _is_zeroed(tokens: Sequence[Token], argument: Sequence[Token]) -> bool:
+    """Say whether a buffer is set to zero by ``cudaMemset`` before a launch, and not filled then.
+
+    How much of it is zeroed is not looked at: most often that is all.
+    """
+    if len(argument) != 1:
+        return False
+    for at in range(len(tokens) - 3, -1, -1):
+        if not tokens[at].text.startswith(("cudaMemset", "cudaMemcpy")):
+            continue
+        parts, _ = _parts(tokens, at + 2, ")")
+        filled = parts[0] if tokens[at + 1].text == "(" and parts else []
+        if [one.text for one in filled[-1:]] == [argument[0].text]:
+            is_set = tokens[at].text.startswith("cudaMemset") and len(parts) > 1
+            return is_set and _written(parts[1]) == "0"
+    return False
 
 
 def _name(tokens: Sequence[Token], at: int) -> int:
@@ -209,10 +232,21 @@ class _Reader:
                 at = end  # a cast
             elif token.text == "std" and after == "::":
                 at += 2
+            elif after == "." and (axis := self.axis(token.text, tokens[at + 2 : at + 3])):
+                words.append(f"({axis})")
+                at += 3
             else:
                 words.append(self.word(token, after))
                 at += 1
         return " ".join(words)
+
+    def axis(self, name: str, member: Sequence[Token]) -> str:
+        """Return x, y or z of a ``dim3`` that is set once, or nothing."""
+        value = self.value(name) if member and member[0].text in _AXES else None
+        if not value or value[0].text in self.passed:
+            return ""
+        sizes = (*self.extent(value), "1", "1")
+        return sizes[_AXES.index(member[0].text)]
 
     def word(self, token: Token, after: str) -> str:
         if token.kind == "number":

@@ -40,6 +40,10 @@ _BEFORE_GLOBAL: Final = frozenset(
 )
 #: Tokens of the longest ``template <...>`` before a kernel.
 _LONGEST_TEMPLATE: Final = 200
+#: Words that begin a declaration and nothing else.
+_BEGINNING: Final = frozenset(
+    {"__global__", "__device__", "template", "struct", "constexpr", "static", "extern", "using"}
+)
 _TYPE_WORDS: Final = frozenset({"struct", "class", "union", "enum"})
 
 #: Marks around template arguments: how many levels each opens.
@@ -228,16 +232,24 @@ class _Outline:
 
     def head_end(self, at: int) -> int:
         """Return where the first `{`, `;` or `}` outside of round brackets stands."""
-        depth = 0
+        depth, has_value = 0, False
         for place in range(at, len(self.tokens)):
             token = self.tokens[place]
             if token.kind == "end":
                 return place
+            if has_value and token.first and depth == 0 and token.text in _BEGINNING:
+                return place - 1  # the semicolon of the declaration before is missing
             if token.kind != "mark":
                 continue
-            if token.text in "{}" or (token.text == ";" and depth <= 0):
+            has_value |= token.text == "="
+            if token.text in "{}" or (
+                token.text == ";" and (depth <= 0 or self.tokens[place + 1].first)
+            ):
                 return place
             depth += (token.text == "(") - (token.text == ")")
+            after = self.tokens[place + 1]
+            if self.tokens[at].text == "static_assert" and after.first and depth == 0:
+                return place  # its semicolon is missing
         return len(self.tokens) - 1
 
     def closing(self, opening: int) -> int:
@@ -310,6 +322,14 @@ def _name(head: Sequence[Token], start: int) -> tuple[bool, str, int]:
             if depth == angle == 0 and last and last not in _ATTRIBUTES:
                 return last != "static_assert", last, start + at
             depth += 1
+        elif mark == ")" and depth == 0 and last:
+            # The bracket that opens is missing: two words before the first comma are a parameter.
+            names = [place for place in range(at) if head[place].kind == "name"]
+            first = next((p for p in range(at) if head[p].text == ","), at)
+            named = [place for place in names if place < first and head[place].text != "const"]
+            if len(named) > 2:
+                return True, head[named[-3]].text, start + named[-3] + 1
+            depth -= 1
         elif mark == ")":
             depth -= 1
         elif mark in _ANGLES and depth == 0 and last != "operator":

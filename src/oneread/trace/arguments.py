@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from oneread.source.arithmetic import integer
+from oneread.source.launches import HostLaunch
 from oneread.trace import inputs
 from oneread.trace.compiler.layout import layout, letter
 from oneread.trace.errors import UsageError
@@ -20,10 +21,10 @@ from oneread.trace.rows import row_shapes
 from oneread.trace.tree import Program, Variable
 from oneread.trace.types import Pointer, Scalar, Void
 
-_ROWS = "rows m b r batch num_rows nrows n_rows batch_size bs"
+_ROWS = "rows m b r batch num_rows nrows n_rows batch_size bs height"
 _VOCAB = (
     "vocab v n c d cols ncols n_cols num_cols columns dim vocab_size len length width hidden "
-    "hidden_size row_size seq_len"
+    "hidden_size row_size seq_len seqlen seq t"
 )
 
 #: Usual names of sizes, in lower case, and what they mean in terms of rows, vocab and k.
@@ -101,15 +102,62 @@ def arguments_of(
     """Return what each parameter of a program's kernel gets, as `bind` has it."""
     program = loaded.program
     parameters = parameters_of(program)
+    given = {**launched_sizes(loaded, parameters), **given}
     shapes = row_shapes(program, meanings(parameters, given))
     said = {**launched_with(loaded, parameters), **given}
-    return bind(parameters, said, names, pattern, shapes, held(program))
+    zeros: dict[str, Held] = dict.fromkeys(zeroed(loaded, parameters), "zeros")
+    return bind(parameters, said, names, pattern, shapes, {**held(program), **zeros})
+
+
+def zeroed(loaded: Loaded, parameters: Sequence[Parameter]) -> list[str]:
+    """Return the buffers to write that the host sets to zero before the file's first launch."""
+    launch = _first_launch(loaded, parameters)
+    if launch is None:
+        return []
+    cleared = zip(parameters, launch.zeroed, strict=True)
+    return [one.name for one, is_zeroed in cleared if one.pointer and not one.const and is_zeroed]
+
+
+def launched_sizes(loaded: Loaded, parameters: Sequence[Parameter]) -> dict[str, str]:
+    """Return what sizes mean by how the file launches the kernel, where their names do not say it.
+
+    That which the launch has as many blocks of is rows. One that gets what another gets is the
+    same, and one that gets a variable with a usual name is what that name says.
+    """
+    launch = _first_launch(loaded, parameters)
+    if launch is None:
+        return {}
+    known = {name: str(meaning) for name, meaning in meanings(parameters, {}).items()}
+    passed = {
+        one.name: said
+        for one, said in zip(parameters, launch.arguments, strict=True)
+        if not one.pointer and not one.floating
+    }
+    blocks = launch.grid[0].strip("( )") if len(launch.grid) == 1 else None
+    alike = [name for name, meaning in known.items() if meaning == "vocab"]
+    found: dict[str, str] = {}
+    for name, said in passed.items():
+        twins = {other: known[other] for other in known if other != name and passed[other] == said}
+        unsaid = name not in known or (name in alike and len(alike) == 2)
+        if unsaid and said == blocks and "rows" not in known.values():
+            found[name] = "rows"
+        elif name not in known and twins:
+            found |= {**twins, name: next(iter(twins.values()))}
+        elif name not in known and said.lower() in SIZE_NAMES:
+            found[name] = SIZE_NAMES[said.lower()]
+    return found
+
+
+def _first_launch(loaded: Loaded, parameters: Sequence[Parameter]) -> HostLaunch | None:
+    """Return the file's first launch, if it passes as much as the kernel takes."""
+    launch = next(iter(loaded.launches), None)
+    return launch if launch and len(launch.arguments) == len(parameters) else None
 
 
 def launched_with(loaded: Loaded, parameters: Sequence[Parameter]) -> dict[str, str]:
     """Return the numbers that the file's first launch passes, of parameters that are no sizes."""
-    launch = next(iter(loaded.launches), None)
-    if launch is None or len(launch.arguments) != len(parameters):
+    launch = _first_launch(loaded, parameters)
+    if launch is None:
         return {}
     return {
         one.name: number[1]
@@ -119,9 +167,11 @@ def launched_with(loaded: Loaded, parameters: Sequence[Parameter]) -> dict[str, 
     }
 
 
-def guessed_sizes(program: Program, given: Mapping[str, str | float]) -> dict[str, bool]:
+def guessed_sizes(loaded: Loaded, given: Mapping[str, str | float]) -> dict[str, bool]:
     """Return the buffers whose size nobody said, and of each whether its indices say it."""
+    program = loaded.program
     parameters = parameters_of(program)
+    given = {**launched_sizes(loaded, parameters), **given}
     shapes = row_shapes(program, meanings(parameters, given))
     return {
         one.name: one.name in shapes for one in parameters if one.pointer and one.name not in given

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oneread.source.launches import HostLaunch
-from oneread.trace.arguments import Argument, arguments_of, launched_with, parameters_of
+from oneread.trace.arguments import Argument, arguments_of, launched_with, parameters_of, zeroed
 from oneread.trace.case import Case, Extent, extent
 from oneread.trace.front.program import Loaded
 from oneread.trace.shape import Origin, Part, shape_of
@@ -80,7 +80,13 @@ def basis(loaded: Loaded, case: Case) -> Basis:
     add("grid", shape.grid, 0)
     if any(one.storage is Storage.EXTERN_SHARED for one in loaded.program.shared):
         add("shared bytes", shape.shared_bytes, 2)
-    numbers = launched_with(loaded, parameters_of(loaded.program))
+    parameters = parameters_of(loaded.program)
+    numbers = launched_with(loaded, parameters)
+    items += (
+        Item(name, "zeros", "read")
+        for name in zeroed(loaded, parameters)
+        if name not in case.arguments
+    )
     items += (
         Item(
             one.name,

@@ -34,6 +34,7 @@ Kind: TypeAlias = Literal[
     "maths",  # a value of values, lane by lane
     "bits",  # the same, of integers and bit patterns
     "barrier",  # of the block
+    "poll",  # such a barrier with a vote of all threads
     "fence",  # orders memory, waits for nobody
     "warp",  # the warp's barrier
     "shuffle",
@@ -137,6 +138,8 @@ def _bits() -> None:
 
 def _warps() -> None:
     _add("__syncthreads", "barrier", VOID)
+    for name in ("__syncthreads_count", "__syncthreads_and", "__syncthreads_or"):
+        _add(name, "poll", INT, INT)
     for name in ("__threadfence", "__threadfence_block", "__threadfence_system"):
         _add(name, "fence", VOID)
     _add("__syncwarp", "warp", VOID, UINT, defaults=(0xFFFFFFFF,))

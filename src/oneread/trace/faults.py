@@ -52,6 +52,8 @@ class Fault:
 
     def __str__(self) -> str:
         text, guess = fault_text(self.id, self.shown()), self.parameters.get("guess")
+        if "atomic" in self.parameters:
+            text += f"; {self.parameters['atomic']} reads, changes and stores it at once"
         if guess is None:
             return text
         size, _, _ = guess.partition("=")[2].partition(":")

@@ -152,7 +152,7 @@ _FUNCTIONS: Final = {
     "template-number": "template argument '{name}' is a number",
     "template-kind": "a template parameter is a type or an integer, not {type}",
     "too-many-instances": "templates make more than {limit} functions (instances)",
-    "kernel-word": "'{name}' is no word of CUDA C (did you mean '__global__'?)",
+    "word": "'{name}' is no word of CUDA C",
     "no-kernel": "there is no __global__ function in this file",
     "kernel-twice": "there is a second kernel '{name}'; which one is meant cannot be said",
     "which-kernel": "the file has several kernels; name one: {known}",

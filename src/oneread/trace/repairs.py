@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from oneread.source.text import split_lines
+from oneread.trace.atomics import Change
 from oneread.trace.faults import Fault, Repair
 from oneread.trace.machine.values import WARP
 
@@ -39,6 +40,7 @@ def add_repairs(
     spanning: AbstractSet[tuple[int, int]],
     names: Mapping[str, int],
     threads: int,
+    changes: Mapping[tuple[int, int], Change],
 ) -> None:
     """Give faults the repairs that are known for them.
 
@@ -58,10 +60,15 @@ def add_repairs(
         Macros that are whole numbers.
     threads : int
         Of a block.
+    changes : mapping
+        Statements that an atomic could do, by line and column of the place that they change.
     """
     lines = split_lines(text)
     barriers = {_places(one): one.repair for one in faults if one.id == "race-warps"}
     for fault in faults:
+        change = changes.get((fault.line, fault.column)) if _within_one(fault) else None
+        if change is not None and _use_atomic(fault, lines[fault.line - 1], change):
+            continue
         if fault.id == "race-warp" and barriers.get(_places(fault)):
             # Between warps too these lines need a barrier, and it is one for lanes as well.
             fault.repair = barriers[_places(fault)]
@@ -77,6 +84,24 @@ def add_repairs(
 
 def _places(fault: Fault) -> frozenset[int | None]:
     return frozenset([fault.line, fault.with_line])
+
+
+def _within_one(fault: Fault) -> bool:
+    """Say whether threads race with each other at one place of the source."""
+    with_column = fault.parameters.get("with_column")
+    return (fault.with_line, with_column) == (fault.line, fault.column)
+
+
+def _use_atomic(fault: Fault, line: str, change: Change) -> bool:
+    """Say that an atomic does at once what threads do in steps here; False if they do not."""
+    new = change.atomic(line)
+    if new is None and change.second:
+        return False  # stored is something else than what was read
+    fault.parameters["atomic"] = change.name
+    fault.repair = None
+    if new is not None:
+        fault.repair = _replace(fault, change.column - 1, change.span(line), new)
+    return True
 
 
 def _use_syncthreads(fault: Fault) -> None:

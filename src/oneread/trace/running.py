@@ -13,6 +13,7 @@ from typing import Any
 from oneread.spec.words import plural
 from oneread.trace import inputs
 from oneread.trace.arguments import Argument, arguments_of, guessed_sizes
+from oneread.trace.atomics import changes
 from oneread.trace.case import Case, extent
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.kernel import Kernel
@@ -117,7 +118,8 @@ class _Session:
     """One run, from arguments to outcome."""
 
     def __init__(self, loaded: Loaded, text: str, case: Case, find_nan: bool, finer: Finer) -> None:
-        self._program, self._text, self._case = loaded.program, text, case
+        self._loaded, self._program = loaded, loaded.program
+        self._text, self._case = text, case
         self._names = case.names(loaded)
         shape = shape_of(loaded, case)
         self._grid, self._block, (self._shared_bytes, *_) = (
@@ -309,7 +311,7 @@ class _Session:
         doubts: list[Judgement],
     ) -> list[Fault]:
         """Return the faults of the run, with what was guessed and with repairs."""
-        sizes = guessed_sizes(self._program, self._case.arguments)
+        sizes = guessed_sizes(self._loaded, self._case.arguments)
         guesses = [name for name, by_index in sizes.items() if not by_index]
         written = self._written()
         after_run(
@@ -329,7 +331,8 @@ class _Session:
             # Of a softmax -inf does, and the result says so if it does not.
             return identity_of(program, line, column) or ("-INFINITY" if result else None)
 
-        add_repairs(faults, self._text, bound, beyond, spanning, self._names, threads)
+        changed = changes(program) if faults else {}
+        add_repairs(faults, self._text, bound, beyond, spanning, self._names, threads, changed)
 
     def _wide(self) -> list[list[list[float]]]:
         """Return the rows of the inputs that have some."""

@@ -8,17 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from oneread.source.arithmetic import ExpressionError
 from oneread.source.launches import HostLaunch
-from oneread.trace.arguments import meanings, parameters_of
+from oneread.trace.arguments import launched_sizes, meanings, parameters_of
 from oneread.trace.case import Case, Extent, extent
 from oneread.trace.errors import UsageError
 from oneread.trace.front.program import Loaded
 from oneread.trace.rows import bounds_blocks
-from oneread.trace.tree import Special
-from oneread.trace.walking import nodes
+from oneread.trace.tree import Convert, Declare, Load, Program, Special, Update, Variable
+from oneread.trace.tree import Literal as Number
+from oneread.trace.tree import VariableRef as Named
+from oneread.trace.walking import nodes, under
 
 #: Usual names of a macro or constant that says how many threads a block has, the surest first.
 BLOCK_NAMES = (
@@ -38,6 +41,9 @@ _BEYOND_X = frozenset(f"{what}.{axis}" for what in ("threadIdx", "blockDim") for
 
 #: Threads of a block where nothing says how many.
 DEFAULT_BLOCK = 128
+
+#: Most threads that a block may have.
+MOST_THREADS = 1024
 
 #: ``said`` by the caller or the catalogue, ``read`` in a launch of the file, ``named`` by
 #: `__launch_bounds__` or a usual name, or ``guessed``.
@@ -60,11 +66,14 @@ class LaunchShape:
     shared_bytes: Part
     launch: HostLaunch | None
     """The launch of the file that was read, if there is one."""
+    strided: bool
+    """Whether the kernel's loops step by a number of threads."""
 
     @property
     def settles_block(self) -> bool:
-        """Whether the block is that of the caller or of the file: another would not be launched."""
-        return self.block.origin in ("said", "read")
+        """Whether the caller, the file or the kernel says the block: no other would be launched."""
+        by_loops = self.strided and self.block.origin == "guessed"
+        return self.block.origin in ("said", "read") or by_loops
 
 
 def shape_of(loaded: Loaded, case: Case) -> LaunchShape:
@@ -72,8 +81,8 @@ def shape_of(loaded: Loaded, case: Case) -> LaunchShape:
 
     What the case says counts first, then the file's first launch of the kernel, as far as its
     values are in the text. Otherwise a block has the threads of `__launch_bounds__`, of a macro or
-    constant of a usual name, or 128; there is one block a row, and a thread has a float of shared
-    memory.
+    constant of a usual name, as many as loops step by that begin at ``threadIdx.x``, or 128; there
+    is one block a row, and a thread has a float of shared memory.
 
     Raises
     ------
@@ -88,7 +97,8 @@ def shape_of(loaded: Loaded, case: Case) -> LaunchShape:
     if grid is None or (grid.origin == "read" and not read.fits(grid.value)):
         grid = Part("rows", "guessed")
     shared = read.part(case.shared_bytes, (launch.shared_bytes,) if launch else None, least=0)
-    return LaunchShape(grid, block, shared or _float_a_thread(block, names), launch)
+    strided = _stride(loaded.program) is not None
+    return LaunchShape(grid, block, shared or _float_a_thread(block, names), launch, strided)
 
 
 class _Reading:
@@ -101,7 +111,7 @@ class _Reading:
         self.passed: dict[str, str | float] = {}
         parameters = parameters_of(loaded.program)
         if launch is not None and len(launch.arguments) == len(parameters):
-            known = meanings(parameters, case.arguments)
+            known = meanings(parameters, {**launched_sizes(loaded, parameters), **case.arguments})
             self.passed = {
                 argument: known[one.name]
                 for argument, one in zip(launch.arguments, parameters, strict=True)
@@ -152,7 +162,28 @@ def _named_block(loaded: Loaded, names: Mapping[str, int]) -> Part:
     if program.kernel.max_threads is not None:
         return Part(program.kernel.max_threads, "named")
     known = next((name for name in BLOCK_NAMES if name in names), None)
-    return Part(DEFAULT_BLOCK, "guessed") if known is None else Part(known, "named")
+    if known is not None:
+        return Part(known, "named")
+    return Part(_stride(program) or DEFAULT_BLOCK, "guessed")
+
+
+@lru_cache(maxsize=8)  # a program is launched many times
+def _stride(program: Program) -> int | None:
+    """Return the one number by which loops go on that begin at a thread's own place."""
+    own: set[Variable] = set()
+    steps: set[int] = set()
+    for node in nodes(program):
+        if isinstance(node, Declare) and node.value is not None:
+            value = next(one for one in under(node.value) if not isinstance(one, Convert | Load))
+            is_own = isinstance(value, Special) and value.name == "threadIdx.x"
+            if is_own or (isinstance(value, Named) and value.variable in own):
+                own.add(node.variable)
+    for node in nodes(program):
+        if isinstance(node, Update) and isinstance(node.target, Named):
+            value = next(one for one in under(node.value) if not isinstance(one, Convert))
+            if node.target.variable in own and node.operator == "+" and isinstance(value, Number):
+                steps.add(int(value.value))
+    return steps.pop() if len(steps) == 1 and 0 < min(steps) <= MOST_THREADS else None
 
 
 def _float_a_thread(block: Part, names: Mapping[str, int]) -> Part:

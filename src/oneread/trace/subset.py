@@ -127,6 +127,10 @@ ACCEPTED: Final = (
         "__syncthreads(); __syncwarp(); __syncwarp(0xffu); __threadfence();",
     ),
     Accepted(
+        "`__syncthreads_count`, `__syncthreads_and`, `__syncthreads_or`",
+        "int a = __syncthreads_count(x[0] > 0); if (__syncthreads_or(a > 1)) y[0] = a;",
+    ),
+    Accepted(
         "shuffles with mask and width",
         (
             "float a = __shfl_xor_sync(0xffffffffu, x[0], 16); a += __shfl_down_sync(0xffu, "

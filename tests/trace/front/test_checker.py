@@ -108,7 +108,7 @@ def test_parameter_of_a_kernel_needs_a_name() -> None:
 
 
 #: Calls that take the id of a message among their first arguments.
-NAMING = {"error", "fatal", "problem", "Diagnostic", "pointed", "add"}
+NAMING = {"error", "fatal", "problem", "Diagnostic", "pointed", "add", "grammar", "mends"}
 
 
 def named_in(tree: ast.AST) -> Iterator[str]:
@@ -142,7 +142,7 @@ def test_every_message_is_made_somewhere() -> None:
 
 
 def test_every_error_has_its_message() -> None:
-    pattern = r'(?:\berror|fatal|problem|Diagnostic)\(\s*"([a-z-]+)"'
+    pattern = r'(?:\berror|fatal|problem|Diagnostic|grammar|mends)\(\s*"([a-z-]+)"'
     for folder in ("source", "trace/front"):
         for path in (ROOT / "src/oneread" / folder).glob("*.py"):
             assert set(re.findall(pattern, path.read_text("utf-8"))) <= set(MESSAGES), path

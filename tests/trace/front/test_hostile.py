@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -22,15 +24,27 @@ from oneread.trace.messages import MESSAGES
 ROOT = Path(__file__).resolve().parents[3]
 OPEN = "__global__ void k(float* y, int n) {\n"
 
-#: Far more than any of these texts needs.
+#: Far more than any of these texts needs, on a core that adds a million squares in 0.1 s.
 SLOWEST_S = 5.0
 
 
-def errors(text: str, settings: Settings | None = None) -> list[str]:
+@contextmanager
+def soon() -> Iterator[None]:
+    """Fail when it takes long for this core as it is now; not for what other tests left behind."""
+    gc.freeze()
     start = time.process_time()
-    with pytest.raises(SourceError) as caught:
+    yield
+    took = time.process_time() - start
+    gc.unfreeze()
+    if took >= SLOWEST_S:
+        start = time.process_time()
+        sum([i * i for i in range(1_000_000)])
+        assert took < SLOWEST_S * (time.process_time() - start) / 0.1
+
+
+def errors(text: str, settings: Settings | None = None) -> list[str]:
+    with soon(), pytest.raises(SourceError) as caught:
         load_program(SourceText("k.cu", text), settings)
-    assert time.process_time() - start < SLOWEST_S
     shown = str(caught.value)
     shown.encode("utf-8")
     assert all(len(line) < 400 for line in shown.splitlines())
@@ -121,15 +135,18 @@ def test_line_of_a_megabyte_is_shown_in_part() -> None:
 def test_largest_source_is_read_in_time() -> None:
     line = "    y[n] = y[n + 1] * 2.0f + expf(y[n]);\n"
     text = OPEN + line * ((65_000 - len(OPEN)) // len(line)) + "}\n"
-    start = time.process_time()
-    load_program(SourceText("k.cu", text))
-    assert time.process_time() - start < SLOWEST_S
+    with soon():
+        load_program(SourceText("k.cu", text))
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "template<>" * 6000 + "__global__ void k() {}",
+        "__global__ void k() { " + "){" * 5_000,
+        "__global__ void k() { " + "}" * 30_000,
+        "__global__ void k() { " + "a}" * 15_000,
+        "__global__ void k() { " + "fro (int i = 0;" * 2000,
         "> > <<< " * 8000 + "; __global__ void k() {}",
         "void f() { " * 5000 + "__global__ void k() {}",
         "void f() { __global__ " * 2900,
@@ -158,12 +175,11 @@ def test_largest_source_is_read_in_time() -> None:
     ids=lambda text: text[:20],
 )
 def test_long_repetition_ends_soon(text: str) -> None:
-    start = time.process_time()
-    find_kernels(SourceText("k.cu", text))
-    device_code(SourceText("k.cu", text))
-    with suppress(SourceError):
-        load_program(SourceText("k.cu", text))
-    assert time.process_time() - start < SLOWEST_S
+    with soon():
+        find_kernels(SourceText("k.cu", text))
+        device_code(SourceText("k.cu", text))
+        with suppress(SourceError):
+            load_program(SourceText("k.cu", text))
 
 
 def test_templates_that_make_each_other_stop_at_the_limit() -> None:
@@ -197,7 +213,7 @@ def test_deep_caller_gets_an_error_of_ours() -> None:
         deeper(sys.getrecursionlimit() - used - 100)
 
 
-def test_error_in_a_kernel_is_found_within_20_ms() -> None:
+def test_error_in_a_kernel_is_found_within_20_ms(slowness: Callable[[], float]) -> None:
     text = (Path(__file__).parent / "mistakes.cu").read_text("utf-8").replace("scratch[0]", "s[")
     times = []
     for _ in range(9):
@@ -205,7 +221,7 @@ def test_error_in_a_kernel_is_found_within_20_ms() -> None:
         with pytest.raises(SourceError):
             load_program(SourceText("k.cu", text))
         times.append(time.process_time() - start)
-    assert sorted(times)[4] < 0.020
+    assert sorted(times)[4] < 0.020 * slowness()
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import timeit
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +12,7 @@ import pytest
 
 from oneread.source.errors import SourceError
 from oneread.source.text import SourceText
+from oneread.source.tokens import Token, tokenize
 from oneread.trace.front.program import load_program
 from oneread.trace.messages import MESSAGES
 
@@ -58,18 +62,65 @@ def test_slip_is_reported_where_it_is(slip: Slip) -> None:
     assert messages(KERNEL.replace(slip.old, slip.new)) == slip.messages
 
 
-def test_one_error_does_not_hide_the_next() -> None:
-    text = KERNEL
-    for old, new in (
-        ("expf(a.m - m)", "exf(a.m - m)"),
-        ("int lane = threadIdx.x;", "int lane = threadIdx.x"),
-        ("scratch[lane] = md.m;", "scratch[lane] = md.max;"),
-        ("if (lane < s) scratch", "if (lane < s scratch"),
-        ("float m = scratch[0];", "float m = scrach[0];"),
-        ("/ d;\n}", "/ ;\n}"),
-    ):
-        text = text.replace(old, new)
-    assert [one.partition(":")[0] for one in messages(text)] == ["6", "10", "17", "20", "23", "25"]
+class Several(NamedTuple):
+    """A file with several slips in it, and the messages that follow."""
+
+    text: str
+    messages: list[str]
+
+    @property
+    def name(self) -> str:
+        return " / ".join(message.partition(": ")[2] for message in self.messages)
+
+
+def several() -> list[Several]:
+    blocks = (HERE / "several_mistakes.txt").read_text("utf-8").split("\n\n")[1:]
+    found = []
+    for block in blocks:
+        marked: dict[str, list[str]] = {"-": [], "+": [], "|": [], "=": []}
+        for line in block.splitlines():
+            marked[line[0]].append(line[2:].replace("\\n", "\n"))
+        text = "".join(f"{line}\n" for line in marked["|"]) or KERNEL
+        for old, new in zip(marked["-"], marked["+"], strict=True):
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        found.append(Several(text, marked["="]))
+    return found
+
+
+def test_there_are_as_many_files_with_several_slips_as_promised() -> None:
+    assert sum(len(one.messages) > 1 for one in several()) >= 80
+
+
+@pytest.mark.parametrize("file", several(), ids=lambda file: file.name)
+def test_one_error_does_not_hide_the_next(file: Several) -> None:
+    assert messages(file.text) == file.messages
+
+
+def marks() -> list[Token]:
+    tokens = tokenize(SourceText("k.cu", KERNEL))
+    return [one for one in tokens if one.kind == "mark" and one.text in "()[]{},;"]
+
+
+@pytest.mark.parametrize("mark", marks(), ids=lambda mark: f"{mark.position} {mark.text}")
+def test_mark_that_is_missing_is_one_error_in_its_line(mark: Token) -> None:
+    lines = KERNEL.split("\n")
+    _, number, column, _ = mark.position
+    lines[number - 1] = f"{lines[number - 1][: column - 1]} {lines[number - 1][column:]}"
+    (said,) = messages("\n".join(lines))
+    # Of a block without an end, its beginning is shown.
+    assert int(said.partition(":")[0]) == number or said.endswith("this '{' is never closed")
+
+
+def _seconds(text: str) -> float:
+    return min(timeit.repeat(lambda: messages(text), timer=time.process_time, number=1, repeat=3))
+
+
+def test_errors_of_a_whole_file_are_told_in_twenty_milliseconds(
+    slowness: Callable[[], float],
+) -> None:
+    for file in several():
+        assert _seconds(file.text) < 0.020 * slowness()
 
 
 def test_error_of_a_lost_variable_is_said_once() -> None:

@@ -1,4 +1,4 @@
-"""Calls that reach a barrier: made before the expression that they stand in.
+"""Barriers, and calls that reach one: made before the expression that they stand in.
 
 Knows the tree. Only statements can wait, so such a call becomes a step of its own, and its result
 waits in a slot.
@@ -6,12 +6,16 @@ waits in a slot.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.layout import zero
 from oneread.trace.compiler.waiting import Code, Waiting
 from oneread.trace.errors import UsageError
+from oneread.trace.machine.integers import nonzero
+from oneread.trace.machine.sites import BarrierSite
+from oneread.trace.machine.values import look
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     BuiltinCall,
@@ -39,6 +43,33 @@ def _later(node: Node) -> tuple[Expr, ...]:
     return (node.then, node.otherwise) if isinstance(node, Conditional) else ()
 
 
+def arrival(context: Context, node: BuiltinCall) -> Callable[[Warp], BarrierSite]:
+    """Return what a warp does when it comes to a barrier; it has to wait at what that returns."""
+    line, column = node.position.line, node.position.column
+    site = BarrierSite(line, column)
+    site.used = node.builtin.kind == "poll"
+    context.barriers.append(site)
+    device, clock, recorder = context.device, context.clock, context.recorder
+
+    def arrive(warp: Warp) -> BarrierSite:
+        if warp.mask != warp.live:
+            device.report.add(
+                "barrier-divergence",
+                site,
+                warp,
+                device.step,
+                warp.live & ~warp.mask,
+                arrived=look(warp.mask).size,
+                live=look(warp.live).size,
+            )
+        if recorder is not None:
+            recorder.mark(warp, "barrier", node.builtin.name)
+        clock.tick(warp, line, column)
+        return site
+
+    return arrive
+
+
 class Hoister:
     """Finds the calls in expressions that wait, and makes their closures.
 
@@ -46,10 +77,12 @@ class Hoister:
     ----------
     expressions : Expressions
         Of the kernel.
+    polls : bool
+        Whether there are barriers with a vote, whose result waits as that of such a call.
     """
 
-    def __init__(self, expressions: Expressions) -> None:
-        self._expressions = expressions
+    def __init__(self, expressions: Expressions, polls: bool) -> None:
+        self._expressions, self._polls = expressions, polls
         self._bodies: dict[Function, Waiting] = {}
         self._touching: set[Function] = set()
 
@@ -63,7 +96,7 @@ class Hoister:
     def reaches_barrier(self, function: Function) -> bool:
         """Say whether a function has a barrier, or calls one that has."""
         return any(
-            (isinstance(one, BuiltinCall) and one.builtin.kind == "barrier")
+            (isinstance(one, BuiltinCall) and one.builtin.kind in {"barrier", "poll"})
             or (isinstance(one, Call) and one.function in self._bodies)
             for one in under(function.body)
         )
@@ -83,21 +116,44 @@ class Hoister:
 
     def before(self, parts: Sequence[Expr]) -> list[Waiting]:
         """Return what has to run before these expressions are evaluated, in order."""
-        if not self._bodies:
+        if not self._bodies and not self._polls:
             return []
-        return [self._call(call) for part in parts for call in self._calls(part)]
+        return [
+            self._call(call) if isinstance(call, Call) else self._poll(call)
+            for part in parts
+            for call in self._calls(part)
+        ]
 
-    def _calls(self, node: Node) -> Iterator[Call]:
+    def _calls(self, node: Node) -> Iterator[Call | BuiltinCall]:
         for child in children(node):
             yield from self._calls(child)
         if isinstance(node, Call) and node.function in self._bodies:
             yield node
+        if isinstance(node, BuiltinCall) and node.builtin.kind == "poll":
+            yield node
         for call in (one for part in _later(node) for one in self._calls(part)):
+            name = call.function.name if isinstance(call, Call) else call.builtin.name
             raise UsageError(
-                f"line {call.position.line}: {call.function.name} reaches a barrier, so it "
-                "cannot be called in &&, || or ?:, nor behind a comma; call it in a statement "
-                "before"
+                f"line {call.position.line}: {name} reaches a barrier, so it cannot be called in "
+                "&&, || or ?:, nor behind a comma; call it in a statement before"
             )
+
+    def _poll(self, node: BuiltinCall) -> Waiting:
+        arrive = arrival(self._expressions.context, node)
+        predicate, name = self._expressions.value(node.arguments[0]), node.builtin.name
+        slot = self._expressions.context.extra_slot()
+        self._expressions.stored[id(node)] = slot
+
+        def run(warp: Warp) -> Generator[Any, None, None]:
+            block, epoch = warp.block, warp.block.epoch
+            yes = nonzero(predicate(warp)) & warp.mask
+            block.vote(yes.bit_count(), warp.mask.bit_count())
+            yield arrive(warp)
+            said, of = block.votes[epoch]
+            results = {"count": said, "and": int(said == of), "or": int(said > 0)}
+            warp.registers[slot] = results[name.removeprefix("__syncthreads_")]
+
+        return run
 
     def _call(self, node: Call) -> Waiting:
         bind, end = self._expressions.bind(node), self._expressions.context.end(node.function)

@@ -382,5 +382,8 @@ class Expressions:
         return self.places.put(place, variable)
 
     def _builtincall(self, node: BuiltinCall, used: bool = True) -> Value:
+        stored = self.stored.get(id(node))
+        if stored is not None:
+            return lambda warp: warp.registers[stored]
         values = [self.value(argument) for argument in node.arguments]
         return self._builtins.call(node, values, used)

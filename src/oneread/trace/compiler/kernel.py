@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from oneread.spec.words import plural
@@ -17,7 +18,7 @@ from oneread.trace.compiler.statements import Statements
 from oneread.trace.errors import UsageError
 from oneread.trace.machine.values import FULL
 from oneread.trace.machine.warp import Warp
-from oneread.trace.tree import Declare, Program, Storage
+from oneread.trace.tree import BuiltinCall, Declare, Program, Storage, Variable
 from oneread.trace.walking import nodes
 
 
@@ -37,16 +38,10 @@ class Kernel:
     def __init__(self, program: Program, context: Context, arguments: Sequence[Any]) -> None:
         _check_bounds(program, context.block)
         expressions = Expressions(context)
-        expressions.places.may_be_unset = {
-            node.variable
-            for node in nodes(program)
-            if isinstance(node, Declare)
-            and node.value is None
-            and node.variable.storage is Storage.REGISTER
-        }
+        expressions.places.may_be_unset, polls = _facts(program)
         for variable in program.shared:
             context.shared_address(variable)
-        hoister = Hoister(expressions)
+        hoister = Hoister(expressions, polls)
         for function in program.functions:
             code = Statements(context, expressions, function, hoister).code(function.body)
             hoister.add(function, code)
@@ -69,6 +64,19 @@ class Kernel:
             yield from self._body(warp)
         else:
             self._body(warp)
+
+
+@lru_cache(maxsize=8)  # a program is launched many times
+def _facts(program: Program) -> tuple[frozenset[Variable], bool]:
+    """Return the registers that begin unset, and whether a barrier has a vote."""
+    unset, polls = set(), False
+    for node in nodes(program):
+        if isinstance(node, Declare):
+            if node.value is None and node.variable.storage is Storage.REGISTER:
+                unset.add(node.variable)
+        elif isinstance(node, BuiltinCall):
+            polls |= node.builtin.kind == "poll"
+    return frozenset(unset), polls
 
 
 def _check_bounds(program: Program, block: Sequence[int]) -> None:

@@ -68,7 +68,7 @@ class Places:
     def __init__(self, expressions: Expressions) -> None:
         self._expressions = expressions
         self._context = expressions.context
-        self.may_be_unset: set[Variable] = set()
+        self.may_be_unset: frozenset[Variable] = frozenset()
         """Register variables that some statement declares without a value."""
         self._member_slots: dict[Variable, dict[tuple[int, ...], int]] = {}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from oneread.trace.compiler.barriers import Hoister
+from oneread.trace.compiler.barriers import Hoister, arrival
 from oneread.trace.compiler.context import Context
 from oneread.trace.compiler.expressions import Expressions
 from oneread.trace.compiler.layout import chooser, scalars_of, shape, zero
@@ -17,8 +17,6 @@ from oneread.trace.compiler.loops import Loop
 from oneread.trace.compiler.waiting import Code, waiting_choice, waiting_sequence
 from oneread.trace.machine import integers
 from oneread.trace.machine.launch import SWITCH
-from oneread.trace.machine.sites import BarrierSite
-from oneread.trace.machine.values import look
 from oneread.trace.machine.warp import Warp
 from oneread.trace.tree import (
     ArrayValue,
@@ -139,26 +137,10 @@ class Statements:
         return Code(wait, True)
 
     def _barrier(self, node: BuiltinCall) -> Code:
-        line, column = node.position.line, node.position.column
-        site = BarrierSite(line, column)
-        self._context.barriers.append(site)
-        device, clock, recorder = self._context.device, self._context.clock, self._context.recorder
+        arrive = arrival(self._context, node)
 
         def wait(warp: Warp) -> Generator[Any, None, Any]:
-            if warp.mask != warp.live:
-                device.report.add(
-                    "barrier-divergence",
-                    site,
-                    warp,
-                    device.step,
-                    warp.live & ~warp.mask,
-                    arrived=look(warp.mask).size,
-                    live=look(warp.live).size,
-                )
-            if recorder is not None:
-                recorder.mark(warp, "barrier", node.builtin.name)
-            clock.tick(warp, line, column)
-            yield site
+            yield arrive(warp)
 
         return Code(wait, True)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from contextlib import suppress
+from functools import partial
 from itertools import repeat, takewhile
-from typing import TypeAlias
 
 from oneread.source.text import Position
 from oneread.spec.words import plural
@@ -18,9 +18,11 @@ from oneread.trace import tree
 from oneread.trace.builtins import FUNCTIONS, HINTED_LOADS, HINTED_STORES, Builtin
 from oneread.trace.front import nodes, syntax
 from oneread.trace.front.check_expressions import ExpressionChecker
-from oneread.trace.front.names import BUILT_IN, TYPE_NAMES, Constant, Lost, Named
-from oneread.trace.front.report import Refused, guess
+from oneread.trace.front.matching import Arguments, best, distance
+from oneread.trace.front.names import BUILT_IN, Lost
+from oneread.trace.front.report import Refused, all_of, guess
 from oneread.trace.types import (
+    SCALARS,
     VECTORS,
     Array,
     Pointer,
@@ -28,15 +30,7 @@ from oneread.trace.types import (
     Struct,
     Type,
     Void,
-    common,
-    promote,
 )
-
-#: An argument of a template, settled: a type, or a number with its type.
-TemplateValue: TypeAlias = Named | Constant
-
-#: Arguments of a call; of braces, whose type is the parameter's, None.
-Arguments: TypeAlias = Sequence[tree.Expr | None]
 
 
 class CallChecker(ExpressionChecker):
@@ -60,10 +54,10 @@ class CallChecker(ExpressionChecker):
         name, where = node.function.name, node.position
         meaning = self.names.find(name)
         if isinstance(meaning, Lost):
-            raise Refused
+            raise self.lost_call(node, Refused())
         # A function of the file hides what headers define; a name further in hides the function.
         if meaning is not None and not (self.is_function(name) and meaning is BUILT_IN.get(name)):
-            raise self.report.error("call-of-value", where, name=name)
+            raise self.lost_call(node, self.report.error("call-of-value", where, name=name))
         if self.is_function(name):
             return self.call_function(node)
         if name.startswith("make_") and name[5:] in VECTORS:
@@ -72,14 +66,26 @@ class CallChecker(ExpressionChecker):
             return self.hinted(node)
         if name in FUNCTIONS:
             return self.call_builtin(node)
-        if name in self.lost:
-            raise Refused
-        raise self.unknown_function(name, where)
+        refused = Refused() if name in self.lost else self.unknown_function(name, where)
+        self.lost |= {name}  # said once for each function
+        raise self.lost_call(node, refused)
+
+    def lost_call(self, node: syntax.Apply, refused: Refused) -> Refused:
+        """Check what is passed in a call of which no more is known."""
+        for argument in node.arguments:
+            self.check_lost(argument)
+        return refused
+
+    def check_lost(self, node: syntax.Expr | None) -> None:
+        """Check what something is given that is not known, for its own errors."""
+        if node is not None and not isinstance(node, syntax.Braces):
+            with suppress(Refused):
+                self.value(node)
 
     def unknown_function(self, name: str, where: Position) -> Refused:
         vectors = [f"make_{vector}" for vector in VECTORS]
         known = [*FUNCTIONS, *HINTED_LOADS, *HINTED_STORES, *vectors, *self.function_names()]
-        known += self.known_names()
+        known += [*self.known_names(), *(kind.name for kind in SCALARS)]
         close = guess(name, known)
         hint = "did-you-mean" if close else "function-hint"
         missing = self.report.missing
@@ -92,7 +98,7 @@ class CallChecker(ExpressionChecker):
 
     def arguments(self, node: syntax.Apply) -> list[tree.Expr]:
         """Check the arguments of a built-in."""
-        found = [self.value(argument) for argument in node.arguments]
+        found = self.values(*node.arguments)
         for value in found:
             if isinstance(value.type, Void):
                 raise self.report.error("void-value", value.position)
@@ -102,16 +108,17 @@ class CallChecker(ExpressionChecker):
         given = len(node.arguments)
         if not low <= given <= high:
             wanted = plural(low, "argument") if low == high else f"{low} to {high} arguments"
-            raise self.report.error(
+            refused = self.report.error(
                 "argument-count", node.position,
                 name=node.function.name, wanted=wanted, given=given,
             )  # fmt: skip
+            raise self.lost_call(node, refused)
 
     def vector(self, node: syntax.Apply, kind: Struct) -> tree.Expr:
         self.counted(node, len(kind.fields), len(kind.fields))
         values = [
-            self.fitting(self.value(argument), field.type, argument.position)
-            for argument, field in zip(node.arguments, kind.fields, strict=True)
+            self.fitting(value, field.type, value.position)
+            for value, field in zip(self.values(*node.arguments), kind.fields, strict=True)
         ]
         return tree.Construct(node.position, kind, tuple(values))
 
@@ -119,15 +126,14 @@ class CallChecker(ExpressionChecker):
         """Check a load or store with a cache hint: it is a plain one here."""
         stores = node.function.name in HINTED_STORES
         self.counted(node, 1 + stores, 1 + stores)
-        pointer, where = self.value(node.arguments[0]), node.position
+        (pointer, *stored), where = self.values(*node.arguments), node.position
         kind = self.pointed(pointer, where, "star")
         place = tree.Deref(where, kind.target, pointer)
         if not stores:
             return nodes.loaded(place)
         if kind.const:
             raise self.report.error("assign-const", where, what="what this points to")
-        right = node.arguments[1]
-        value = self.fitting(self.value(right), kind.target, right.position)
+        value = self.fitting(stored[0], kind.target, node.arguments[1].position)
         return tree.Assign(where, kind.target, place, value)
 
     def call_builtin(self, node: syntax.Apply) -> tree.Expr:
@@ -137,7 +143,7 @@ class CallChecker(ExpressionChecker):
         least = min(len(one.parameters) - len(one.defaults) for one in overloads)
         self.counted(node, least, most)
         arguments = self.arguments(node)
-        chosen = _best(overloads, arguments)
+        chosen = best(overloads, arguments)
         if chosen is None:
             raise self.no_overload(name, where, overloads, arguments)
         values = [
@@ -179,26 +185,33 @@ class CallChecker(ExpressionChecker):
 
     def call_function(self, node: syntax.Apply) -> tree.Expr:
         # Braces get their type from the parameter, so they wait for it.
-        arguments = [
-            None if isinstance(one, syntax.Braces) else self.checked(one) for one in node.arguments
-        ]
+        arguments = all_of(*(partial(self.argument, one) for one in node.arguments))
         if self.prefers_builtin(node, arguments):
             return self.call_builtin(node)
         function, references = self.instance(node, arguments)
-        values: list[tree.Expr] = []
-        for written, argument, parameter, reference in zip(
-            node.arguments, arguments, function.parameters, references, strict=True
-        ):
-            kind = parameter.type
-            if argument is None:
-                target = kind.target if reference and isinstance(kind, Pointer) else kind
-                argument = self.initialiser(written, target)  # noqa: PLW2901
-            if reference:
-                assert isinstance(kind, Pointer)
-                values.append(self.bound(argument, kind, written.position))
-            else:
-                values.append(self.fitting(nodes.loaded(argument), kind, written.position))
+        values = all_of(*(
+            partial(self.passed, *parts)
+            for parts in zip(
+                node.arguments, arguments, function.parameters, references, strict=True
+            )
+        ))  # fmt: skip
         return tree.Call(node.position, function.return_type, function, tuple(values))
+
+    def argument(self, node: syntax.Expr) -> tree.Expr | None:
+        return None if isinstance(node, syntax.Braces) else self.checked(node)
+
+    def passed(
+        self, node: syntax.Expr, value: tree.Expr | None, parameter: tree.Variable, reference: bool
+    ) -> tree.Expr:
+        """Return what a parameter gets of an argument; braces have no value of their own yet."""
+        kind = parameter.type
+        if value is None:
+            target = kind.target if reference and isinstance(kind, Pointer) else kind
+            value = self.initialiser(node, target)
+        if reference:
+            assert isinstance(kind, Pointer)
+            return self.bound(value, kind, node.position)
+        return self.fitting(nodes.loaded(value), kind, node.position)
 
     def prefers_builtin(self, node: syntax.Apply, arguments: Arguments) -> bool:
         """Say whether a built-in of the name is nearer to a call than the file's functions."""
@@ -206,8 +219,8 @@ class CallChecker(ExpressionChecker):
         given = [nodes.loaded(one) for one in arguments if one is not None]
         if not overloads or len(given) < len(arguments):
             return False
-        chosen = _best(overloads, given)
-        far = None if chosen is None else _distance(chosen, given)
+        chosen = best(overloads, given)
+        far = None if chosen is None else distance(chosen, given)
         least = self.least_distance(node, arguments)
         return far is not None and (least is None or far < least)
 
@@ -273,7 +286,18 @@ class CallChecker(ExpressionChecker):
             kinds: Iterable[Type] = repeat(kind.element, kind.length or 0)
         else:
             kinds = [field.type for field in kind.fields]
-        values = [self.taken(where, items, one) for one in takewhile(lambda _: items, kinds)]
+        values: list[tree.Expr] = []
+        failed = False
+        for one in takewhile(lambda _: items, kinds):
+            count = len(items)
+            try:
+                values.append(self.taken(where, items, one))
+            except Refused:
+                failed = True
+                if len(items) == count:
+                    items.popleft()
+        if failed:
+            raise Refused
         if isinstance(kind, Array):
             return tree.ArrayValue(where, kind, tuple(values))
         values += [nodes.zero(where, field.type) for field in kind.fields[len(values) :]]
@@ -299,86 +323,3 @@ def _places(kind: Type, in_braces: bool) -> int:
     if isinstance(kind, Struct):
         return sum(1 if in_braces else _places(field.type, False) for field in kind.fields)
     return 1
-
-
-def _best(overloads: Sequence[Builtin], arguments: Sequence[tree.Expr]) -> Builtin | None:
-    """Return the overload whose parameters are nearest to the arguments, the first of equals."""
-    kinds = [argument.type for argument in arguments]
-    if overloads[0].kind == "maths" and all(isinstance(kind, Scalar) for kind in kinds):
-        # As CUDA's own max and min do it, numbers of several types meet as in arithmetic.
-        met = reduce(common, (promote(kind) for kind in kinds if isinstance(kind, Scalar)))
-        for one in overloads:
-            if all(kind == met for kind in one.parameters):
-                return one
-    best, least = None, None
-    for one in overloads:
-        total = _distance(one, arguments)
-        if total is not None and (least is None or total < least):
-            best, least = one, total
-    return best
-
-
-def _distance(builtin: Builtin, arguments: Sequence[tree.Expr]) -> int | None:
-    """Return how far arguments are from a built-in's parameters; None where they do not fit."""
-    most = len(builtin.parameters)
-    if not most - len(builtin.defaults) <= len(arguments) <= most:
-        return None
-    total = 0
-    for argument, kind in zip(arguments, builtin.parameters, strict=False):
-        far = rank(argument, kind)
-        if far is None:
-            return None
-        total += far
-    return total
-
-
-def rank(argument: tree.Expr, kind: Type) -> int | None:
-    """Return how far an argument is from a parameter; None where it does not fit at all."""
-    have = argument.type
-    if have == kind:
-        return 0
-    if nodes.implicit(argument, kind) is None:
-        return None
-    if not isinstance(have, Scalar) or not isinstance(kind, Scalar):
-        return 4
-    if promote(have) == kind:
-        return 1
-    # Of C++'s equal conversions, the one that loses least: kept as a float, or wide enough.
-    if (have.kind == "float") == (kind.kind == "float") and kind.size >= have.size:
-        return (
-            2
-            + 2 * (kind.size > have.size and kind.kind != "float")
-            + (have.kind != "float" and have.signed != kind.signed)
-        )
-    if kind.kind == "float" and have.kind != "float":
-        return 8 - (kind.size == 8)
-    return 16
-
-
-def deduced(head: syntax.FunctionHead, arguments: Arguments) -> dict[str, list[TemplateValue]]:
-    """Return what a call's arguments show of a template's types: of each all that were seen."""
-    found: dict[str, list[TemplateValue]] = {}
-    names = {one.name for one in head.template if one.words is None} - TYPE_NAMES
-    for parameter, argument in zip(head.parameters, arguments, strict=False):
-        if parameter.type.words.name in names and argument is not None:
-            shown = shown_by(argument, parameter.type)
-            seen = found.setdefault(parameter.type.words.name, [])
-            if shown is not None and shown not in seen:
-                seen.append(shown)
-    return found
-
-
-def shown_by(value: tree.Expr, node: syntax.TypeId) -> Named | None:
-    """Return the type that a value shows for the name, or ``auto``, in a type set to it."""
-    words, declarator = node.words, node.declarator
-    const = volatile = False
-    if not declarator.reference:
-        value = nodes.loaded(value)
-    elif isinstance(value, tree.Lvalue):
-        const, volatile = nodes.qualifiers(value)
-    kind = value.type
-    for _ in (*declarator.pointers, *declarator.dimensions):
-        if not isinstance(kind, Pointer):
-            return None
-        const, volatile, kind = kind.const, kind.volatile, kind.target
-    return Named(kind, const and not words.const, volatile and not words.volatile)

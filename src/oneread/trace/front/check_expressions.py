@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Final
+from contextlib import suppress
 
 from oneread.source.text import Position
 from oneread.trace import tree
 from oneread.trace.builtins import FUNCTIONS, GEOMETRY
 from oneread.trace.front import nodes, syntax
-from oneread.trace.front.check_literals import LiteralChecker
+from oneread.trace.front.check_places import PlaceChecker
 from oneread.trace.front.names import Bound, Constant, Lost, Named
-from oneread.trace.front.report import Refused, guess
+from oneread.trace.front.report import Refused, all_of, guess
 from oneread.trace.types import (
     BOOL,
     INT,
@@ -28,14 +28,11 @@ from oneread.trace.types import (
     Struct,
     Type,
     Void,
-    common,
     promote,
 )
 
-_OF_INTEGERS: Final = frozenset({"%", "&", "|", "^", "<<", ">>"})
 
-
-class ExpressionChecker(LiteralChecker):
+class ExpressionChecker(PlaceChecker):
     """Checks expressions in the scopes of one function or of the file."""
 
     @abstractmethod
@@ -47,36 +44,12 @@ class ExpressionChecker(LiteralChecker):
         """Check ``T{...}`` or ``T(...)``."""
 
     @abstractmethod
-    def made_variable(self, kind: Type, where: Position) -> tree.Variable:
-        """Return a new variable of local memory that the source does not name."""
-
-    @abstractmethod
     def known_names(self) -> Iterable[str]:
         """Return the names of macros and of declarations that were not needed so far."""
 
     @abstractmethod
     def function_names(self) -> list[str]:
         """Return the names of the file's functions."""
-
-    def value(self, node: syntax.Expr) -> tree.Expr:
-        return nodes.loaded(self.checked(node))
-
-    def unused(self, node: syntax.Expr) -> tree.Expr:
-        """Check an expression whose value nobody uses: a place is not read."""
-        found = self.checked(node)
-        return nodes.loaded(found) if isinstance(found.type, Array) else found
-
-    def temporary(self, value: tree.Expr, where: Position) -> tree.Expr:
-        """Return a place of its own for a value."""
-        return tree.Temporary(where, value.type, self.made_variable(value.type, where), value)
-
-    def constant_variable(self, node: syntax.Expr) -> str:
-        """Return the name of the const variable that stands here for its value, if one does."""
-        if isinstance(node, syntax.Name):
-            meaning = self.names.find(node.name)
-            if isinstance(meaning, Constant) and meaning.is_variable:
-                return node.name
-        return ""
 
     def checked(self, node: syntax.Expr) -> tree.Expr:
         """Check an expression; what comes back may be a place."""
@@ -152,21 +125,12 @@ class ExpressionChecker(LiteralChecker):
         return self.report.error("unknown", where, hint, name=name, guess=close)
 
     def subscript(self, node: syntax.Subscript) -> tree.Expr:
-        base, index = self.value(node.base), self.value(node.index)
+        base, index = self.values(node.base, node.index)
         where = node.position
         kind = self.pointed(base, where, "subscript")
         if not isinstance(index.type, Scalar) or index.type.kind == "float":
             raise self.report.error("index", node.index.position, type=str(index.type))
         return tree.Index(where, kind.target, base, nodes.converted(index, PTRDIFF_T))
-
-    def pointed(self, pointer: tree.Expr, where: Position, message: str) -> Pointer:
-        """Return the type of a pointer to something with a size, or raise."""
-        kind = pointer.type
-        if not isinstance(kind, Pointer):
-            raise self.report.error(message, where, type=str(kind))
-        if isinstance(kind.target, Void):
-            raise self.report.error("void-pointer", where, type=str(kind))
-        return kind
 
     def access(self, node: syntax.Access) -> tree.Expr:
         base = node.base
@@ -224,48 +188,6 @@ class ExpressionChecker(LiteralChecker):
         value = nodes.converted(value, promote(kind_of))
         return value if operator == "+" else nodes.sign(where, operator, value)
 
-    def address(self, node: syntax.Prefix) -> tree.Expr:
-        place = self.checked(node.value)
-        if self.constant_variable(node.value):
-            kind = Pointer(place.type, const=True)
-            place = self.temporary(place, node.position)
-            return tree.AddressOf(node.position, kind, place)
-        if not isinstance(place, tree.Lvalue):
-            raise self.report.error("address", node.position)
-        kind = nodes.pointer_to(place)
-        return tree.AddressOf(node.position, kind, nodes.in_memory(place))
-
-    def target(self, node: syntax.Expr, where: Position) -> tree.Expr:
-        """Check the left side of an assignment."""
-        place = self.checked(node)
-        if name := self.constant_variable(node):
-            raise self.report.error("assign-const", where, what=f"'{name}'")
-        if not isinstance(place, tree.Lvalue):
-            raise self.report.error("assign-value", where)
-        if nodes.qualifiers(place)[0]:
-            variable = nodes.root(place)
-            what = f"'{variable.name}'" if variable else "what this points to"
-            raise self.report.error("assign-const", where, what=what)
-        if isinstance(place.type, Array):
-            raise self.report.error("assign-array", where)
-        if nodes.has_const(place.type):
-            raise self.report.error("assign-const", where, what=f"a member of {place.type}")
-        return place
-
-    def stepped(self, where: Position, sign: str, operand: syntax.Expr, postfix: bool) -> tree.Expr:
-        """Check ``++`` and ``--``."""
-        place = self.target(operand, where)
-        kind = place.type
-        if isinstance(kind, Pointer):
-            self.pointed(place, where, "star")
-            one: tree.Expr = tree.Literal(where, PTRDIFF_T, 1)
-            return tree.Update(where, kind, sign, place, one, kind, postfix)
-        if not isinstance(kind, Scalar) or kind is BOOL:
-            raise self.report.error("sign", where, operator=sign * 2, type=str(kind))
-        compute = promote(kind)
-        one = nodes.converted(tree.Literal(where, INT, 1), compute)
-        return tree.Update(where, kind, sign, place, one, compute, postfix)
-
     def infix(self, node: syntax.Infix) -> tree.Expr:
         operator = node.operator
         if operator == "=":
@@ -273,11 +195,12 @@ class ExpressionChecker(LiteralChecker):
         if operator[-1] == "=" and operator not in ("==", "!=", "<=", ">="):
             return self.update(node)
         if operator == ",":
-            left, right = self.unused(node.left), self.value(node.right)
+            left, right = all_of(lambda: self.unused(node.left), lambda: self.value(node.right))
             return tree.Comma(node.position, right.type, left, right)
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.values(node.left, node.right)
         if operator in ("&&", "||"):
-            return nodes.logical(node.position, operator, self.as_bool(left), self.as_bool(right))
+            left, right = all_of(lambda: self.as_bool(left), lambda: self.as_bool(right))
+            return nodes.logical(node.position, operator, left, right)
         return self.operation(node.position, operator, left, right)
 
     def operation(
@@ -287,15 +210,6 @@ class ExpressionChecker(LiteralChecker):
             return self.of_pointers(where, operator, left, right)
         self.check_operands(where, operator, left.type, right.type)
         return nodes.arithmetic(where, operator, left, right)
-
-    def check_operands(self, where: Position, operator: str, left: Type, right: Type) -> None:
-        if isinstance(left, Scalar) and isinstance(right, Scalar):
-            of_integers = operator.rstrip("=") in _OF_INTEGERS
-            if not of_integers or "float" not in (left.kind, right.kind):
-                return
-        raise self.report.error(
-            "operands", where, operator=operator, left=str(left), right=str(right)
-        )
 
     def of_pointers(
         self, where: Position, operator: str, left: tree.Expr, right: tree.Expr
@@ -319,44 +233,12 @@ class ExpressionChecker(LiteralChecker):
             "operands", where, operator=operator, left=str(left.type), right=str(right.type)
         )
 
-    def assignment(self, node: syntax.Infix) -> tree.Expr:
-        where = node.position
-        place = self.target(node.left, where)
-        if isinstance(node.right, syntax.Braces):
-            value = self.initialiser(node.right, place.type)
-        else:
-            value = self.fitting(self.value(node.right), place.type, node.right.position)
-        return tree.Assign(where, place.type, place, value)
-
-    @abstractmethod
-    def initialiser(self, node: syntax.Expr, kind: Type) -> tree.Expr:
-        """Check what a variable of a type is set to."""
-
-    def update(self, node: syntax.Infix) -> tree.Expr:
-        operator, where = node.operator[:-1], node.position
-        place, value = self.target(node.left, where), self.value(node.right)
-        kind = place.type
-        if isinstance(kind, Pointer):
-            self.pointed(place, where, "star")
-            if operator not in ("+", "-") or not nodes.is_index(value):
-                self.check_operands(where, node.operator, kind, value.type)
-            steps = nodes.converted(value, PTRDIFF_T)
-            return tree.Update(where, kind, operator, place, steps, kind, False)
-        self.check_operands(where, node.operator, kind, value.type)
-        other = value.type
-        assert isinstance(kind, Scalar)
-        assert isinstance(other, Scalar)
-        if operator in ("<<", ">>"):
-            compute = promote(kind)
-            value = nodes.converted(value, promote(other))
-        else:
-            compute = common(kind, other)
-            value = nodes.converted(value, compute)
-        return tree.Update(where, kind, operator, place, value, compute, False)
-
     def choice(self, node: syntax.Choice) -> tree.Expr:
-        condition = self.as_bool(self.value(node.condition))
-        then, otherwise = self.value(node.then), self.value(node.otherwise)
+        condition, then, otherwise = all_of(
+            lambda: self.as_bool(self.value(node.condition)),
+            lambda: self.value(node.then),
+            lambda: self.value(node.otherwise),
+        )
         pair = nodes.alike(then, otherwise)
         if pair is None:
             raise self.report.error(
@@ -367,8 +249,7 @@ class ExpressionChecker(LiteralChecker):
         return tree.Conditional(node.position, pair[0].type, condition, *pair)
 
     def cast(self, node: syntax.Cast) -> tree.Expr:
-        kind, form = self.type_id(node.type), node.form
-        value = self.unused(node.value) if isinstance(kind, Void) else self.value(node.value)
+        form, kind, value = node.form, *self.cast_parts(node)
         if not (
             nodes.castable(value.type, kind, form)
             or (form == "static_cast" and nodes.implicit(value, kind) is not None)
@@ -379,20 +260,12 @@ class ExpressionChecker(LiteralChecker):
             )  # fmt: skip
         return nodes.converted(value, kind)
 
-    def as_bool(self, value: tree.Expr) -> tree.Expr:
-        """Return a condition as a bool."""
-        condition = nodes.implicit(value, BOOL)
-        if condition is None:
-            raise self.report.error("condition", value.position, type=str(value.type))
-        return condition
-
-    def fitting(self, value: tree.Expr, kind: Type, where: Position) -> tree.Expr:
-        """Return a value as one of a type, or raise where C++ does not convert by itself."""
-        found = nodes.implicit(value, kind)
-        if found is not None:
-            return found
-        have = value.type
-        if isinstance(have, Pointer) and isinstance(kind, Pointer) and have.target == kind.target:
-            raise self.report.error("drops-const", where, left=str(have), right=str(kind))
-        hint = "cast-hint" if nodes.castable(have, kind) and not isinstance(have, Void) else ""
-        raise self.report.error("convert", where, hint, left=str(have), right=str(kind))
+    def cast_parts(self, node: syntax.Cast) -> tuple[Type, tree.Expr]:
+        """Check the type and the value of a cast; what is cast to void is not read."""
+        value: tree.Expr | None = None
+        with suppress(Refused):
+            value = self.unused(node.value)
+        kind = self.type_id(node.type)
+        if value is None:
+            raise Refused
+        return kind, value if isinstance(kind, Void) else nodes.loaded(value)

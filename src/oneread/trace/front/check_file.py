@@ -12,8 +12,8 @@ from oneread.source.text import Position
 from oneread.spec.words import plural
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
-from oneread.trace.front.check_calls import Arguments, TemplateValue
 from oneread.trace.front.check_statements import StatementChecker
+from oneread.trace.front.matching import Arguments, TemplateValue
 from oneread.trace.front.names import BUILT_IN, Constant, Lost, Names
 from oneread.trace.front.report import Refused
 from oneread.trace.types import INT, VOID, Scalar
@@ -115,6 +115,8 @@ class FileChecker(StatementChecker):
     ) -> TemplateValue:
         if parameter.words is None:
             if not isinstance(argument, syntax.TypeId):
+                if isinstance(argument, syntax.Name):
+                    scope.base_type(syntax.TypeWords(argument.position, argument.name))
                 raise self.report.error("template-type", argument.position, name=parameter.name)
             return scope.argument_type(argument)
         if isinstance(argument, syntax.TypeId):

@@ -6,12 +6,14 @@ Goes on behind a statement with an error; what it would have declared counts as 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Final
 
 from oneread.source.text import Position
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
-from oneread.trace.front.check_calls import CallChecker, shown_by
+from oneread.trace.front.check_calls import CallChecker
+from oneread.trace.front.matching import shown_by
 from oneread.trace.front.names import Bound, Constant, Lost, Named
 from oneread.trace.front.report import Refused
 from oneread.trace.types import INT, LONG, UINT, ULONG, Array, Pointer, Scalar, Type, Void, may_hold
@@ -31,7 +33,8 @@ _OUTSIDE: Final = {
 class StatementChecker(CallChecker):
     """Checks the statements of one function or the declarations of the file."""
 
-    returns: Type
+    #: What the function returns; None where that could not be read.
+    returns: Type | None
     variables: list[tree.Variable]
     shared: list[tree.Variable]
     loops: int = 0
@@ -45,7 +48,9 @@ class StatementChecker(CallChecker):
     def statements(self, found: tuple[syntax.Statement, ...]) -> Iterator[tree.Statement]:
         for statement in found:
             try:
-                yield from self.statement(statement)
+                with self.report.of(statement.astray):
+                    checked = tuple(self.statement(statement))
+                yield from checked
             except Refused:
                 self.lose(statement)
 
@@ -78,9 +83,8 @@ class StatementChecker(CallChecker):
                 yield from self.selection(node)
             case syntax.ForLoop():
                 yield self.for_loop(node)
-            case syntax.WhileLoop(condition=condition, body=body):
-                test = self.condition(condition)
-                yield tree.While(where, test, self.loop_body(body))
+            case syntax.WhileLoop():
+                yield self.while_loop(node)
             case syntax.DoLoop(body=body, condition=condition):
                 inner = self.loop_body(body)
                 yield tree.DoWhile(where, inner, self.condition(condition))
@@ -207,6 +211,15 @@ class StatementChecker(CallChecker):
                 raise Refused
             return tree.For(node.position, start, condition, step, body)
 
+    def while_loop(self, node: syntax.WhileLoop) -> tree.Statement:
+        condition: tree.Expr | None = None
+        with suppress(Refused):
+            condition = self.condition(node.condition)
+        body = self.loop_body(node.body)
+        if condition is None:
+            raise Refused
+        return tree.While(node.position, condition, body)
+
     def jump(self, node: syntax.Jump) -> tree.Statement:
         where = node.position
         if node.word == "return" and node.value and isinstance(self.returns, Void):
@@ -223,9 +236,11 @@ class StatementChecker(CallChecker):
     def returned(self, node: syntax.Jump) -> tree.Expr | None:
         self.has_return = True
         if node.value is None:
-            if not isinstance(self.returns, Void):
+            if self.returns is not None and not isinstance(self.returns, Void):
                 raise self.report.error("return-missing", node.position, type=str(self.returns))
             return None
+        if self.returns is None:
+            return self.value(node.value)
         return self.initialiser(node.value, self.returns)
 
     def declared(self, node: syntax.Variables) -> Iterator[tree.Statement]:
@@ -237,7 +252,16 @@ class StatementChecker(CallChecker):
             try:
                 yield from self.variable(node, declarator, value)
             except Refused:
-                self.names.add(declarator.name, Lost.LOST)
+                self.lose_variable(declarator.name)
+                self.check_lost(value)
+
+    def lose_variable(self, name: str) -> None:
+        """Note that a declaration has an error; a variable whose type is known stays known."""
+        meaning = self.names.find(name) if self.names.here(name) else None
+        if not isinstance(meaning, Bound) or (
+            meaning.variable.const and isinstance(meaning.variable.type, Scalar)
+        ):
+            self.names.add(name, Lost.LOST)
 
     def variable(
         self, node: syntax.Variables, declarator: syntax.Declarator, value: syntax.Expr | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from oneread.source.tokens import Token
 from oneread.trace.front.expressions import ExpressionParser
 from oneread.trace.front.precedence import ASSIGNMENT, CHOICE
+from oneread.trace.front.report import Refused
 from oneread.trace.front.specifiers import Specifiers
 from oneread.trace.front.syntax import (
     Alias,
@@ -156,15 +157,31 @@ class DeclarationParser(ExpressionParser):
         self.scopes.append({})
         outer, self.in_struct = self.in_struct, True
         try:
-            while not self.sees("}"):
-                self.check_member(name.text if name else "")
-                members.append(self.variables())
+            whole = self.members(name.text if name else "", members)
         finally:
             self.in_struct = outer
             self.scopes.pop()
         self.expect("}", opening)
+        if not whole:
+            raise Refused
         where = name.position if name else word.position
         return StructType(where, name.text if name else "", align, tuple(members))
+
+    def members(self, struct: str, found: list[Variables]) -> bool:
+        """Parse the members of a struct; say whether all of them could be read."""
+        whole, lost = True, set(self.lost)
+        while not self.sees("}") and self.token.kind != "end":
+            start, self.astray = self.at, False
+            if self.take(";"):
+                continue  # one too many is none to C++
+            try:
+                self.check_member(struct)
+                found.append(self.variables())
+            except Refused:
+                whole, self.whole = False, True
+                self.skip_to_statement(start)
+                self.lost &= lost  # outside of the struct, a member's name is another
+        return whole
 
     def check_member(self, struct: str) -> None:
         """Refuse what a struct may hold besides variables."""
@@ -270,7 +287,7 @@ class DeclarationParser(ExpressionParser):
         if not declarator.name:
             raise self.expected("the name of a function")
         found = self.more_attributes(found)
-        parameters = self.parameters()
+        parameters, whole = self.parameters()
         while self.sees("noexcept", "const"):
             self.next()
         body = self.at if self.sees("{") else None
@@ -279,6 +296,7 @@ class DeclarationParser(ExpressionParser):
         return FunctionHead(
             declarator.position, declarator.name, "__global__" in found.flags,
             TypeId(found.words, declarator), parameters, template, found.max_threads, body, start,
+            frozenset(self.lost), not whole,
         )  # fmt: skip
 
     def more_attributes(self, found: Specifiers) -> Specifiers:
@@ -287,20 +305,36 @@ class DeclarationParser(ExpressionParser):
             found.max_threads = self.bracketed()
         return found
 
-    def parameters(self) -> tuple[Parameter, ...]:
-        opening = self.expect("(")
+    def parameters(self) -> tuple[tuple[Parameter, ...], bool]:
+        """Parse the parameters of a function; say whether all of them could be read."""
+        opening = self.opened()
         found: list[Parameter] = []
+        whole = True
         if self.sees("void") and self.ahead().text == ")":
             self.next()
         while not self.sees(")"):
-            if self.sees("..."):
-                raise self.report.outside("a variable number of arguments", self.token)
-            words = self.specifiers().words
-            declarator = self.declarator()
-            if self.sees("="):
-                raise self.report.outside("a default argument", self.token)
-            found.append(Parameter(TypeId(words, declarator)))
+            start = self.at
+            try:
+                found.append(self.parameter())
+            except Refused:
+                whole = False
+                self.skip_parameter(start)
             if not self.take(","):
-                break
-        self.expect(")", opening, "',' or ')'")
-        return tuple(found)
+                if not self.begins_type(0):
+                    break
+                self.expected("',' or ')'")
+        if not self.take(")"):
+            self.expected("',' or ')'", self.opened_here(opening))
+            stop = self.at
+            self.skip_head(stop)
+            whole &= self.at == stop
+        return tuple(found), whole
+
+    def parameter(self) -> Parameter:
+        if self.sees("..."):
+            raise self.report.outside("a variable number of arguments", self.token)
+        words = self.specifiers().words
+        declarator = self.declarator()
+        if self.sees("="):
+            raise self.report.outside("a default argument", self.token)
+        return Parameter(TypeId(words, declarator))

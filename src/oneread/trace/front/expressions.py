@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from oneread.source.tokens import Token
 from oneread.trace.front.precedence import ASSIGNMENT, BINDS, CHOICE, COMMA
-from oneread.trace.front.report import Refused
+from oneread.trace.front.report import Refused, guess
 from oneread.trace.front.specifiers import SpecifierParser
 from oneread.trace.front.syntax import (
     Access,
@@ -116,11 +116,24 @@ class ExpressionParser(SpecifierParser):
     def opens_cast(self) -> bool:
         """Say whether a round bracket holds a type, and so is a cast."""
         if not self.begins_type(1):
-            return False
+            return self.opens_mistyped_cast()
         after = 2
         while self.ahead(after).kind == "name" or self.ahead(after).text in ("::", "*", "&"):
             after += 1
         return self.ahead(after).text == ")"
+
+    def opens_mistyped_cast(self) -> bool:
+        """Say whether a round bracket holds a name that can only be meant as a type."""
+        word, after = self.ahead(), 2
+        if word.kind != "name" or self.is_declared(word.text) or self.is_refused(word):
+            return False
+        while self.ahead(after).text == "*":
+            after += 1
+        behind = self.ahead(after + 1)
+        has_value = behind.kind in ("name", "number") and not behind.first
+        if behind.text in ("(", "-", "!"):
+            has_value = bool(guess(word.text, self.types()))
+        return self.ahead(after).text == ")" and (after > 2 or has_value)
 
     def postfix(self) -> Expr:
         value = self.primary()
@@ -187,10 +200,6 @@ class ExpressionParser(SpecifierParser):
             self.next()
             value = self.expression()
             self.expect(")", token)
-            behind = self.token
-            if isinstance(value, Name) and behind.kind in ("name", "number") and not behind.first:
-                # `(size_T)x`: meant as a cast.
-                raise self.unknown_type(self.tokens[self.at - 2])
             return value
         if token.kind == "mark" and token.text == "[" and self.ahead().text in ("]", "&", "="):
             self.whole = True
@@ -212,9 +221,11 @@ class ExpressionParser(SpecifierParser):
             return self.size_of()
         if self.is_refused(token):
             raise self.refused(token)
-        if token.text in self.lost_of_file:
-            raise Refused
         if self.begins_type(0):
+            return self.make()
+        if token.text in self.lost_of_file and (self.ahead().text == "{" or self.begins_type(2)):
+            raise Refused  # a type or template that could not be read
+        if self.ahead().text == "{" and self.begins_mistyped_value():
             return self.make()
         name = self.qualified()
         if isinstance(name, Limit):
@@ -222,6 +233,10 @@ class ExpressionParser(SpecifierParser):
         if name.name in self.templates and self.sees("<"):
             name.arguments = self.template_arguments()
         return name
+
+    def begins_mistyped_value(self) -> bool:
+        """Say whether the name before a brace can only be meant as a type; it is mended then."""
+        return self.mends("type-unknown", *self.types())
 
     def cast(self) -> Expr:
         form = self.next()
@@ -249,7 +264,7 @@ class ExpressionParser(SpecifierParser):
             braces = self.braces()
             return self.made(Make(start.position, kind, braces.items, True), *braces.items)
         if not self.sees("("):
-            raise self.report.error("type-as-value", start, name=kind.words.name)
+            raise self.grammar("type-as-value", start.position, name=kind.words.name)
         items = self.arguments(self.token)
         return self.made(Make(start.position, kind, items, False), *items)
 

@@ -6,20 +6,21 @@ reach itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice
 
 from oneread.source.errors import Diagnostic
 from oneread.source.text import Position
 from oneread.spec.words import plural
 from oneread.trace import tree
 from oneread.trace.front import nodes, syntax
-from oneread.trace.front.check_calls import Arguments, TemplateValue, deduced, rank
 from oneread.trace.front.check_file import FileChecker
-from oneread.trace.front.names import BUILT_IN, Bound, Constant, Meaning
+from oneread.trace.front.matching import Arguments, TemplateValue, deduced, rank, settles
+from oneread.trace.front.names import BUILT_IN, Bound, Constant, Lost, Meaning
 from oneread.trace.front.report import Refused, Report
 from oneread.trace.front.statements import Parser
-from oneread.trace.types import Array, Pointer, Type, Void, may_hold
+from oneread.trace.types import VOID, Array, Pointer, Struct, Type, Void, may_hold
 
 Values = tuple[TemplateValue, ...]
 
@@ -45,7 +46,8 @@ class Functions:
         self.shared: list[tree.Variable] = []
         #: How many names of the file stand before each function.
         self.before: dict[int, int] = {}
-        self.lost: set[str] = set()
+        #: Names that could not be read at file level; the parser adds to them.
+        self.lost = parser.lost_of_file
         self.known_names: set[str] = set()
         self.template_scopes: dict[int, dict[str, bool]] = {}
         self.bodies: dict[int, syntax.Body] = {}
@@ -83,16 +85,30 @@ class Functions:
         written: tuple[syntax.TypeId | syntax.Expr, ...] | None,
     ) -> tree.Program:
         """Return the program of a kernel, everything that it reaches checked."""
+        if head.body is None:  # it has one, but behind what could not be read
+            raise Refused
         checker = FileChecker(self)
         values = checker.template_values(head, written or (), {}, head.position)
         kernel = self.instance(head, values, head.position)
-        while self.waiting:
-            self.waiting.pop().run()
+        self.run_waiting()
+        if self.report.failed:
+            self.check_rest()
         for one in self.made.values():
             one.report_cycle()
         self.report.stop()
         kernel.function.shared = (*self.shared, *kernel.function.shared)
         return tree.Program(kernel.function, tuple(self.ordered(kernel)))
+
+    def run_waiting(self) -> None:
+        while self.waiting:
+            self.waiting.pop().run()
+
+    def check_rest(self) -> None:
+        """Check the functions that only what has an error calls: it does not hide theirs."""
+        for head in chain.from_iterable(self.heads.values()):
+            if head.body is not None and not head.template and not head.is_kernel:
+                self.instance(head, (), head.position)
+        self.run_waiting()
 
     def instance(
         self, head: syntax.FunctionHead, values: Values, where: Position
@@ -126,7 +142,7 @@ class Functions:
         """Report a function that has two bodies."""
         seen: dict[tuple[object, ...], syntax.FunctionHead] = {}
         for head in self.heads[name] if name not in self.single else ():
-            if head.body is None or head.template:
+            if head.body is None or head.template or self.checker(head, ()).broken:
                 continue
             first = seen.setdefault(self.signature(head), head)
             if first is not head:
@@ -160,19 +176,6 @@ class Functions:
         return list(done.values())
 
 
-def settles(
-    head: syntax.FunctionHead, written: int, shown: Mapping[str, Sequence[TemplateValue]]
-) -> bool:
-    """Say whether a call gives each argument of a template, and gives it once."""
-    if written > len(head.template):
-        return False
-    for parameter in head.template[written:]:
-        count = len(shown.get(parameter.name, ()))
-        if count > 1 or (count == 0 and parameter.default is None):
-            return False
-    return True
-
-
 class FunctionChecker(FileChecker):
     """Checks one function for one set of template arguments."""
 
@@ -184,31 +187,51 @@ class FunctionChecker(FileChecker):
         before = islice(functions.file.items(), functions.before[head.start])
         template: dict[str, Meaning] = dict(zip(names, values, strict=True))
         self.names.scopes = [BUILT_IN, dict(before), template, {}]
+        self.lost = frozenset(functions.lost | head.lost)
+        #: Whether its head has an error, so that what a call of it means is not known.
+        self.broken = head.broken
         self.references: tuple[bool, ...] = ()
         self.returns = self.return_type()
-        parameters = tuple(self.parameter(one) for one in head.parameters)
+        parameters = tuple(self.parameters())
         shown = ", ".join(str(v.value if isinstance(v, Constant) else v) for v in values)
         name = f"{head.name}<{shown}>" if values else head.name
         self.function = tree.Function(
-            name, head.position, self.returns, parameters, tree.Block(head.position, ()),
+            name, head.position, self.returns or VOID, parameters, tree.Block(head.position, ()),
             head.is_kernel, (), (), self.thread_limit(),
         )  # fmt: skip
 
-    def return_type(self) -> Type:
+    def return_type(self) -> Type | None:
+        """Return the type that is written; None where it has an error."""
         head = self.head
         where = head.returns.words.position
-        if head.returns.declarator.reference or head.returns.words.name == "auto":
-            raise self.report.outside("a function that returns a reference or auto", where)
-        declarator = syntax.Declarator(head.position, head.name, head.returns.declarator.pointers)
-        kind = self.resolved(head.returns.words, declarator)[0]
-        if head.is_kernel and not isinstance(kind, Void):
-            raise self.report.error("kernel-returns", where, type=str(kind))
+        try:
+            if head.returns.declarator.reference or head.returns.words.name == "auto":
+                raise self.report.outside("a function that returns a reference or auto", where)
+            declarator = syntax.Declarator(
+                head.position, head.name, head.returns.declarator.pointers
+            )
+            kind = self.resolved(head.returns.words, declarator)[0]
+            if head.is_kernel and not isinstance(kind, Void):
+                raise self.report.error("kernel-returns", where, type=str(kind))
+        except Refused:
+            self.broken = True
+            return None
         return kind
 
     def thread_limit(self) -> int | None:
         if self.head.max_threads is None:
             return None
-        return self.constant(self.head.max_threads, "__launch_bounds__")
+        with suppress(Refused):
+            return self.constant(self.head.max_threads, "__launch_bounds__")
+        return None
+
+    def parameters(self) -> Iterator[tree.Variable]:
+        for node in self.head.parameters:
+            try:
+                yield self.parameter(node)
+            except Refused:
+                self.broken = True
+                self.names.scopes[-1].setdefault(node.type.declarator.name, Lost.LOST)
 
     def parameter(self, node: syntax.Parameter) -> tree.Variable:
         words, declarator = node.type.words, node.type.declarator
@@ -227,12 +250,12 @@ class FunctionChecker(FileChecker):
             const = True
         elif isinstance(kind, Array):
             kind, const = Pointer(kind.element, const, words.volatile), False
-        self.references += (declarator.reference,)
-        storage = tree.Storage.REGISTER if may_hold(kind) else tree.Storage.LOCAL
-        variable = tree.Variable(declarator.name, kind, storage, where, const)
         if declarator.name and self.names.here(declarator.name):
             raise self.report.error("twice", where, name=declarator.name)
+        storage = tree.Storage.REGISTER if may_hold(kind) else tree.Storage.LOCAL
+        variable = tree.Variable(declarator.name, kind, storage, where, const)
         self.names.add(declarator.name, Bound(variable, declarator.reference))
+        self.references += (declarator.reference,)
         self.variables.append(variable)
         return variable
 
@@ -241,7 +264,8 @@ class FunctionChecker(FileChecker):
         body = self.functions.body(self.head)
         self.lost = frozenset(self.functions.lost | body.lost)
         statements = tuple(self.statements(body.block.statements))
-        if not isinstance(self.returns, Void) and not self.has_return:
+        misses = body.whole and not self.has_return
+        if misses and self.returns is not None and not isinstance(self.returns, Void):
             self.report.error("no-return", self.head.position, name=self.head.name)
         self.function.body = tree.Block(body.block.position, statements)
         self.function.variables = tuple(self.variables)
@@ -252,6 +276,8 @@ class FunctionChecker(FileChecker):
     ) -> tuple[tree.Function, tuple[bool, ...]]:
         head = self.overload(node, arguments)
         name, where = node.function.name, node.position
+        if head.broken:
+            raise Refused
         if len(arguments) != len(head.parameters):
             raise self.report.error(
                 "argument-count", where, name=name, wanted=plural(len(head.parameters), "argument"),
@@ -262,6 +288,8 @@ class FunctionChecker(FileChecker):
         )
         checker = self.functions.instance(head, values, where)
         self.callees.setdefault(checker, where)
+        if checker.broken:
+            raise Refused
         return checker.function, checker.references
 
     def overload(self, node: syntax.Apply, arguments: Arguments) -> syntax.FunctionHead:
@@ -273,28 +301,31 @@ class FunctionChecker(FileChecker):
         if any(head.is_kernel for head in heads):
             raise self.report.error("kernel-call", where, name=name)
         self.functions.check_doubles(name)
-        if not any(self.is_before(head) for head in heads):
+        if not self.finds_late(arguments) and not any(self.is_before(head) for head in heads):
             raise self.report.error(
                 "used-before", where, "used-before-hint", name=name,
                 notes=self.declared_at(heads[0]),
             )  # fmt: skip
-        bodies = self.bodies(heads)
-        if not bodies:
+        if not (bodies := self.bodies(heads, arguments)):
             raise self.report.error("no-body", where, name=name)
         return bodies[0] if len(bodies) == 1 else self.nearest(bodies, node, arguments)
 
     def is_before(self, head: syntax.FunctionHead) -> bool:
         return head.start <= self.head.start
 
-    def bodies(self, heads: Sequence[syntax.FunctionHead]) -> list[syntax.FunctionHead]:
-        """Return the functions with a body that stand before this one or are announced there."""
-        known = {self.functions.signature(head) for head in heads if self.is_before(head)}
-        return [
-            head
-            for head in heads
-            if head.body is not None
-            and (self.is_before(head) or self.functions.signature(head) in known)
-        ]
+    def finds_late(self, arguments: Arguments) -> bool:
+        """Whether functions behind this one count: in a template, for arguments of a struct."""
+        return bool(self.head.template) and any(
+            one is not None and isinstance(one.type, Struct) for one in arguments
+        )
+
+    def bodies(
+        self, heads: Sequence[syntax.FunctionHead], arguments: Arguments
+    ) -> list[syntax.FunctionHead]:
+        """Return the functions with a body that are known here, announced ones among them."""
+        late, of = self.finds_late(arguments), self.functions.signature
+        known = {of(head) for head in heads if late or self.is_before(head)}
+        return [head for head in heads if head.body is not None and of(head) in known]
 
     def nearest(
         self, heads: Sequence[syntax.FunctionHead], node: syntax.Apply, arguments: Arguments
@@ -326,11 +357,13 @@ class FunctionChecker(FileChecker):
         return found
 
     def least_distance(self, node: syntax.Apply, arguments: Arguments) -> int | None:
-        heads = self.bodies(self.functions.heads.get(node.function.name, []))
+        heads = self.bodies(self.functions.heads.get(node.function.name, []), arguments)
         return min((one[0] for one in self.ranked(heads, node, arguments)), default=None)
 
     def distance(self, arguments: Arguments) -> int | None:
         """Return how far arguments are from this function's parameters; None if they do not fit."""
+        if self.broken:
+            return 0
         total = 0
         for argument, parameter, reference in zip(
             arguments, self.function.parameters, self.references, strict=True

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from oneread.source.errors import SourceError
+from oneread.source.errors import Diagnostic, SourceError
 from oneread.source.host import WHAT, Skipped, is_host_code, launches
 from oneread.source.launches import HostLaunch, find_launches
 from oneread.source.outline import Piece, declared, outline, reached
@@ -19,6 +19,7 @@ from oneread.source.tokens import tokenize
 from oneread.trace import tree
 from oneread.trace.front import syntax
 from oneread.trace.front.functions import Functions
+from oneread.trace.front.mending import mend_braces, mend_words
 from oneread.trace.front.names import TYPE_NAMES, Constant
 from oneread.trace.front.preprocess import Preprocessor
 from oneread.trace.front.report import Refused, Report, guess
@@ -88,7 +89,11 @@ class _File:
         named = preprocessor.expander.named
         self.macros = {name: n for name, n in preprocessor.integers().items() if name in named}
         self.unused = preprocessor.unused()
+        self.slips = mend_words(self.tokens)
         self.pieces, self.problems = outline(self.tokens)
+        self.mended: list[Diagnostic] = []
+        if self.problems:
+            self.mend_braces()
         self.parser = Parser(self.tokens, report)
         self.parser.scopes = [dict.fromkeys(TYPE_NAMES, True), {}]
         self.parser.templates = {
@@ -100,12 +105,22 @@ class _File:
         for piece in self.pieces:
             self.functions.known_names |= declared(piece, self.tokens)
 
+    def mend_braces(self) -> None:
+        """Match the braces as the lines are indented, if that matches all of them."""
+        tokens, mended = mend_braces(self.tokens)
+        pieces, problems = outline(tokens) if tokens else ([], self.problems)
+        if not problems:
+            self.tokens, self.pieces, self.problems, self.mended = tokens, pieces, [], mended
+
     def load(self) -> Loaded:
+        for problem in self.mended:
+            self.report.add(problem)
         kernel = self.chosen()
         keep = reached(self.pieces, self.tokens, kernel.name)
         heads: list[syntax.FunctionHead] = []
         for piece in self.pieces:
             if piece.start in keep:
+                self.report_slips(piece)
                 with suppress(Refused):
                     heads += self.piece(piece)
         if self.problems:
@@ -123,6 +138,12 @@ class _File:
             self.constants(),
             self.launches(),
         )
+
+    def report_slips(self, piece: Piece) -> None:
+        """Report the words of a declaration that were mended."""
+        for token in self.tokens[piece.start : piece.stop] if self.slips else ():
+            if name := self.slips.get(token.position):
+                self.report.error("word", token, "did-you-mean", name=name, guess=token.text)
 
     def constants(self) -> dict[str, int]:
         """Return the integers that names of the file stand for."""
@@ -197,15 +218,12 @@ class _File:
         """Return the error of a file without a kernel."""
         self.report_problems()
         self.report.stop()  # an error before may be why there is none
-        for token in self.tokens:
-            if token.kind == "name" and guess(token.text, ["__global__"]):
-                return self.report.fatal("kernel-word", token.position, name=token.text)
         return self.report.fatal("no-kernel", Position(self.source.name, 1, 1))
 
     def piece(self, piece: Piece) -> Iterator[syntax.FunctionHead]:
         """Parse a declaration of the file and make what it brings known."""
         parser = self.parser
-        parser.at, parser.depth = piece.start, 0
+        parser.at, parser.depth, parser.astray = piece.start, 0, False
         if piece.kind in _FUNCTIONS:
             if piece.kind == "host":
                 self.functions.host[piece.name] = self.tokens[piece.start].position
@@ -228,9 +246,7 @@ class _File:
 
     def lose(self, piece: Piece) -> None:
         """Note the names of a declaration that could not be read: they are not missed later."""
-        names = declared(piece, self.tokens)
-        self.functions.lost |= names
-        self.parser.lost_of_file |= names
+        self.functions.lost |= declared(piece, self.tokens)
 
     def declaration(self, piece: Piece) -> syntax.Statement | None:
         parser = self.parser

@@ -5,9 +5,10 @@ Knows the catalogue of messages and the table of refusals; knows no syntax.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
-from typing import Final
+from typing import Final, TypeVar
 
 from oneread.source.errors import Diagnostic, SourceError
 from oneread.source.text import Position, SourceText
@@ -16,12 +17,36 @@ from oneread.trace.front.settings import Limits
 from oneread.trace.messages import MESSAGES
 from oneread.trace.refusals import REFUSALS
 
+_Found = TypeVar("_Found")
+
+#: What is wrong of a name wherever it stands.
+_SURE: Final = frozenset({"unknown", "function-unknown", "type-unknown", "number", "host-call"})
+
 #: Longest name for which a likely one is looked for.
 _LONGEST_GUESS: Final = 60
 
 
 class Refused(Exception):  # noqa: N818 (not an error for users: it never leaves this package)
     """What is being read cannot be; its reason is in the report already."""
+
+
+def all_of(*checks: Callable[[], _Found]) -> list[_Found]:
+    """Do checks of which none needs another: an error in one does not hide that of the next.
+
+    Raises
+    ------
+    Refused
+        When one of them did, and all of them are done.
+    """
+    found, failed = [], False
+    for check in checks:
+        try:
+            found.append(check())
+        except Refused:
+            failed = True
+    if failed:
+        raise Refused
+    return found
 
 
 class Report:
@@ -42,6 +67,7 @@ class Report:
         #: Headers of the source's own, in quotes, that were not found.
         self.missing: list[str] = []
         self.diagnostics: list[Diagnostic] = []
+        self.astray = False
         self._seen: set[tuple[str, Position]] = set()
         self._errors = 0
 
@@ -60,6 +86,18 @@ class Report:
             )
             self.stop()
 
+    @contextmanager
+    def of(self, astray: bool) -> Iterator[None]:
+        """Report, of code with an error of grammar, only names that mean nothing for a while.
+
+        What its types are is not known: brackets may close elsewhere than they were meant to.
+        """
+        outer, self.astray = self.astray, astray
+        try:
+            yield
+        finally:
+            self.astray = outer
+
     def error(
         self,
         message: str,
@@ -69,6 +107,8 @@ class Report:
         **parameters: str | int,
     ) -> Refused:
         """Note an error and return what to raise where nothing can go on."""
+        if self.astray and message not in _SURE:
+            return Refused()
         if isinstance(where, Token):
             where = where.position
         notes += self.came_from(where)
@@ -115,18 +155,29 @@ class Report:
 
 def guess(name: str, known: Iterable[str]) -> str:
     """Return the known name that was probably meant, or an empty string."""
+    return nearest(name, known)[0]
+
+
+def nearest(name: str, known: Iterable[str]) -> tuple[str, bool]:
+    """Return the known name that was probably meant, and whether no other is as near."""
     if len(name) > _LONGEST_GUESS:
-        return ""
-    limit = 1 if len(name) < 5 else 2
-    near: list[tuple[int, int, int, str]] = []
+        return "", False
+    limit, letters = 1 if len(name) < 5 else 2, set(name.lower())
+    near: list[tuple[int, int, int, int, str]] = []
     for other in set(known):
         if len(name) < 3 and sorted(name) != sorted(other):
             continue  # of two letters, any is near to any
         if abs(len(other) - len(name)) <= limit and other != name:
+            if len(letters ^ set(other.lower())) > 2 * limit:
+                continue  # a slip changes two letters at most; this is quick to see
             apart = _distance(name.lower(), other.lower())
             if apart <= limit:
-                near.append((apart, -_shared(name, other), len(other), other))
-    return min(near)[-1] if near else ""
+                shared = _shared(name, other)
+                near.append((apart, -shared, -_prefix(name, other), len(other), other))
+    if not near:
+        return "", False
+    best = min(near)
+    return best[-1], sum(one[0] == best[0] for one in near) == 1
 
 
 def _distance(one: str, other: str) -> int:

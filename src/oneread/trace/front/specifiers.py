@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from oneread.source.tokens import Token
-from oneread.trace.front.cursor import Cursor
+from oneread.trace.front.cursor import TYPE_WORDS, Cursor
 from oneread.trace.front.precedence import ASSIGNMENT, COMMA
 from oneread.trace.front.report import Refused
 from oneread.trace.front.syntax import Declarator, Expr, TypeId, TypeWords
@@ -46,6 +46,7 @@ _KEYWORDS: Final = _BASE_WORDS | _QUALIFIERS | FLAGS | frozenset(
         "sizeof", "alignof", "true", "false", "nullptr", "static_assert", "template", "using",
     }
 )  # fmt: skip
+_STORAGE: Final = frozenset({"static", "constexpr", "extern", "typedef"})
 _BESIDE_STARS: Final = IGNORED | _QUALIFIERS
 
 #: Each spelling of a type, its words in the order of the alphabet.
@@ -100,6 +101,8 @@ class SpecifierParser(Cursor, ABC):
         named = ""
         while self.token.kind == "name" or self.sees("::") or self.begins_attribute():
             token = self.token
+            if token.first and (base or named) and token.text in _STORAGE:
+                break  # the declaration before has no semicolon
             if self.begins_attribute():
                 self.attribute()
             elif token.text in _QUALIFIERS:
@@ -122,10 +125,29 @@ class SpecifierParser(Cursor, ABC):
                 base.append(self.next().text)
             elif not base and not named and self.begins_type(0):
                 named = self.named_type()
-            else:
+            elif base and self.ahead().kind == "name" and self.mends("type-unknown", *_BASE_WORDS):
+                continue  # `unsigned itn n`
+            elif base or named or not self.is_mistyped():
                 break
+            else:
+                named = self.mistyped()
         found.words.name = named or self.spelled(base, start)
         return found
+
+    def is_mistyped(self) -> bool:
+        """Say whether a word stands where a type has to, and is none."""
+        token, after = self.token, self.ahead()
+        behind = after.kind == "name" or after.text in ("*", "&", ")", ">")
+        return token.kind == "name" and behind and not self.is_refused(token)
+
+    def mistyped(self) -> str:
+        """Mend a word that should be a type, or take it; return it where it is one that is lost."""
+        word = self.token.text
+        if self.mends_type(*TYPE_WORDS):
+            return ""
+        self.next()
+        # Before a type it was no type itself, but a word beside it.
+        return "" if self.begins_type(0) or self.token.text in FLAGS | IGNORED else word
 
     def begins_attribute(self) -> bool:
         return self.sees("[") and self.ahead().text == "[" and not self.ahead().spaced
@@ -141,7 +163,7 @@ class SpecifierParser(Cursor, ABC):
     def bracketed(self) -> Expr:
         """Parse the number in ``__align__(16)``; further numbers are left aside."""
         self.next()
-        opening = self.expect("(")
+        opening = self.opened()
         value = self.expression(ASSIGNMENT)
         while self.take(","):
             self.expression(ASSIGNMENT)
@@ -155,13 +177,11 @@ class SpecifierParser(Cursor, ABC):
         if self.sees("std"):
             self.next()
             self.expect("::")
-        token = self.next()
-        if token.kind != "name":
-            self.at -= 1
+        if self.token.kind != "name":
             raise self.expected("the name of a type")
-        if not self.is_type(token.text):
-            raise self.unknown_type(token)
-        return token.text
+        if not self.is_type(self.token.text):
+            self.mends_type()
+        return self.next().text
 
     def spelled(self, words: list[str], start: Token) -> str:
         if words:
@@ -174,15 +194,9 @@ class SpecifierParser(Cursor, ABC):
         if self.token.kind == "name" and self.ahead().text == "::":
             raise self.scope_refused()
         if self.token.kind == "name":
-            raise self.unknown_type(self.token)
+            self.mends_type(*TYPE_WORDS)
+            raise Refused
         raise self.expected("a type")
-
-    def unknown_type(self, token: Token) -> Refused:
-        if token.text in self.lost_of_file:
-            return Refused()
-        close = self.closest_type(token.text)
-        hint = "did-you-mean" if close else ""
-        return self.report.error("type-unknown", token, hint, name=token.text, guess=close)
 
     def scope_refused(self) -> Refused:
         """Report ``name::`` of a namespace or class that is not in the subset."""

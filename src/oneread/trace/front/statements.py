@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from oneread.source.tokens import Token
 from oneread.trace.front.declarations import DeclarationParser
 from oneread.trace.front.expressions import SIZES
 from oneread.trace.front.report import Refused, guess
 from oneread.trace.front.syntax import (
-    Apply,
     Body,
     Compound,
     DoLoop,
@@ -21,6 +19,7 @@ from oneread.trace.front.syntax import (
     ForLoop,
     FunctionHead,
     Jump,
+    Number,
     Selection,
     Simple,
     Statement,
@@ -31,18 +30,22 @@ from oneread.trace.front.syntax import (
 class Parser(DeclarationParser):
     """Parses the declarations and bodies of a file at the cursor."""
 
+    #: Whether every statement of the body could be read so far.
+    reads_all = True
+
     def body(self, head: FunctionHead) -> Body:
         """Parse the body of a function whose head was read."""
-        self.lost = set()
+        self.lost, self.reads_all = set(head.lost), True
         self.depth = 0
         assert head.body is not None
         self.at = head.body
         self.scopes.append({p.type.declarator.name: False for p in head.parameters})
         try:
             block = self.compound()
+            return Body(block, frozenset(self.lost), self.reads_all)
         finally:
             self.scopes.pop()
-        return Body(block, frozenset(self.lost))
+            self.lost = self.lost_of_file
 
     def compound(self) -> Compound:
         """Parse ``{...}``; statements that cannot be read are left out."""
@@ -55,7 +58,7 @@ class Parser(DeclarationParser):
             try:
                 found = self.statement()
             except Refused:
-                self.depth = depth
+                self.depth, self.reads_all = depth, False
                 del self.scopes[scopes:]
                 self.skip_to_statement(start)
                 if self.at == start:  # a brace that stands here by itself
@@ -69,21 +72,31 @@ class Parser(DeclarationParser):
 
     def statement(self) -> Statement | None:
         """Parse a statement; None for one without effect."""
-        with self.deeper():
-            token = self.token
-            if token.kind == "bad":
-                raise self.unreadable(token)
-            if token.kind == "mark":
-                if token.text == "{":
-                    return self.compound()
-                if self.take(";"):
-                    return None
-                if self.begins_attribute():
-                    return self.worded()
-            if token.kind == "name":
-                parse = _STATEMENTS.get(token.text, Parser.worded)
-                return parse(self)
-            return self.simple()
+        outer, self.astray = self.astray, False
+        try:
+            with self.deeper():
+                found = self.parsed()
+            if found is not None:
+                found.astray = self.astray
+            return found
+        finally:
+            self.astray = outer
+
+    def parsed(self) -> Statement | None:
+        token = self.token
+        if token.kind == "bad":
+            raise self.unreadable(token)
+        if token.kind == "mark":
+            if token.text == "{":
+                return self.compound()
+            if self.take(";"):
+                return None
+            if self.begins_attribute():
+                return self.worded()
+        if token.kind == "name":
+            parse = _STATEMENTS.get(token.text, Parser.worded)
+            return parse(self)
+        return self.simple()
 
     def worded(self) -> Statement | None:
         """Parse a statement that begins with no keyword of its own: a declaration or a value."""
@@ -97,19 +110,36 @@ class Parser(DeclarationParser):
         if token.text == "template":
             self.whole = True
             raise self.report.outside("a local template", token)
+        if self.begins_mistyped():
+            return _STATEMENTS[self.token.text](self)
         if self.begins_declaration():
             return self.variables()
         if self.is_refused(token):
             raise self.refused(token)
-        if self.ahead().text == "(" and self.begins_type(2):
-            self.mistyped(token)
         return self.simple()
 
-    def mistyped(self, word: Token) -> None:
-        """Raise if a name that nobody declared looks like a statement's keyword."""
-        close = guess(word.text, _STATEMENTS)
-        if close and not self.is_declared(word.text):
-            raise self.report.error("keyword", word, "did-you-mean", name=word.text, guess=close)
+    def begins_mistyped(self) -> bool:
+        """Say whether a statement's keyword stands here misspelt; it is mended then."""
+        after = self.ahead()
+        if after.text == "(":
+            heads = ("if", "for", "while")
+            return (
+                bool(guess(self.token.text, heads))
+                and self.is_head()
+                and self.mends("keyword", *heads)
+            )
+        if after.text == ";":
+            return self.mends("keyword", "return", "break", "continue")
+        if after.text == "{":
+            return self.mends("keyword", "else", "do")
+        is_value = after.kind in ("name", "number", "character") and not after.first
+        return is_value and self.mends("keyword", "return")
+
+    def is_head(self) -> bool:
+        """Say whether what stands here in brackets governs a statement, and is no call."""
+        place = self.closing(self.at + 2, commas=False)
+        behind = self.tokens[place + 1] if self.tokens[place].text == ")" else self.tokens[place]
+        return self.begins_type(2) or behind.text == "{" or behind.kind == "name"
 
     def begins_declaration(self) -> bool:
         token, after = self.token, self.ahead()
@@ -127,26 +157,30 @@ class Parser(DeclarationParser):
             return False
         if after.text in ("*", "&") and self.ahead(2).kind == "name":
             return not self.is_declared(token.text) and self.ahead(3).text in ("=", ";", ",")
-        return after.kind == "name" and not after.first
+        return after.kind == "name" and not after.first and not self.is_declared(token.text)
 
     def simple(self) -> Simple:
         start = self.token
         value = self.expression()
-        if not self.sees(";") and isinstance(value, Apply):
-            self.mistyped(start)
         self.semicolon()
         return Simple(start.position, value)
 
     def condition(self) -> Expr:
-        """Parse a condition in its brackets."""
-        opening = self.expect("(")
-        if self.begins_declaration():
-            raise self.report.outside("a declaration in a condition", self.token)
-        value = self.expression()
-        if self.sees(";"):
-            raise self.report.outside("an initialiser in a condition", self.token)
-        self.expect(")", opening)
-        return value
+        """Parse a condition in its brackets; of one that cannot be read, 1 stays."""
+        start = self.token
+        opening = self.opened()
+        first = self.at
+        try:
+            if self.begins_declaration():
+                raise self.report.outside("a declaration in a condition", self.token)
+            value = self.expression()
+            if self.sees(";"):
+                raise self.report.outside("an initialiser in a condition", self.token)
+            self.expect(")", opening)
+            return value
+        except Refused:
+            self.skip_head(first)
+            return Number(start.position, "1")
 
     def inner(self) -> Statement:
         """Parse the statement that a condition or loop governs."""
@@ -162,6 +196,8 @@ class Parser(DeclarationParser):
         settled = self.take("constexpr")
         condition = self.condition()
         then = self.inner()
+        if self.ahead().text == "{" or self.ahead().kind == "name":
+            self.mends("keyword", "else")
         otherwise = self.inner() if self.take("else") else None
         return Selection(word.position, condition, then, otherwise, settled)
 
@@ -170,21 +206,34 @@ class Parser(DeclarationParser):
 
     def parse_for(self) -> ForLoop:
         word = self.next()
-        opening = self.expect("(")
+        opening = self.opened()
+        first = self.at
+        loop = ForLoop(word.position, None, None, None, Compound(word.position, ()))
         self.scopes.append({})
         try:
-            start: Statement | None = None
-            if not self.take(";"):
-                start = self.variables() if self.begins_declaration() else self.simple()
-            if self.sees(")"):
-                raise self.expected("';'")
-            condition = None if self.sees(";") else self.expression()
-            self.expect(";")
-            step = None if self.sees(")") else self.expression()
-            self.expect(")", opening)
-            return ForLoop(word.position, start, condition, step, self.inner())
+            try:
+                self.loop_head(loop)
+                if self.sees(";"):  # of three
+                    raise self.expected("')'")
+                self.expect(")", opening)
+            except Refused:
+                self.skip_head(first)
+            if loop.start is not None:
+                loop.start.astray = self.astray
+            loop.body = self.inner()
+            return loop
         finally:
             self.scopes.pop()
+
+    def loop_head(self, loop: ForLoop) -> None:
+        """Parse what stands in the brackets of a for."""
+        if not self.take(";"):
+            loop.start = self.variables() if self.begins_declaration() else self.simple()
+        if self.sees(")"):
+            raise self.expected("';'")
+        loop.condition = None if self.sees(";") else self.expression()
+        self.expect(";")
+        loop.step = None if self.sees(")") else self.expression()
 
     def parse_while(self) -> WhileLoop:
         word = self.next()
@@ -194,6 +243,7 @@ class Parser(DeclarationParser):
     def parse_do(self) -> DoLoop:
         word = self.next()
         body = self.inner()
+        self.mends("keyword", "while")
         self.expect("while")
         condition = self.condition()
         self.semicolon()

@@ -172,9 +172,10 @@ class SizeOf(Expr):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Statement:
-    """A statement or declaration."""
+    """A statement or declaration; `astray` if it has an error of grammar itself."""
 
     position: Position
+    astray: bool = field(default=False, init=False)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -310,6 +311,9 @@ class FunctionHead:
     body: int | None
     #: Where it stands among the tokens, so that use before declaration is seen.
     start: int
+    #: Names in what could not be read of it, and whether that is so of its parameters.
+    lost: frozenset[str] = frozenset()
+    broken: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -318,3 +322,5 @@ class Body:
 
     block: Compound
     lost: frozenset[str]
+    #: Whether every statement could be read.
+    whole: bool

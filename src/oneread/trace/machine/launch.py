@@ -66,14 +66,17 @@ class Clock:
         self._next_look += _LOOK
         if device.step > limits.steps:
             raise LimitError(
-                f"stopped after {plural(limits.steps, 'step')} (steps); does a loop never end?",
+                f"stopped after {plural(limits.steps, 'step')} (steps); does a loop never end? "
+                "If all do, fewer rows and columns will do",
                 line,
             )
         if device.accesses > limits.accesses:
             raise LimitError(f"stopped after {plural(limits.accesses, 'access')} (accesses)", line)
         if time.monotonic() > self._end:
             raise LimitError(
-                f"stopped after {limits.seconds:g} s (seconds); does a loop never end?", line
+                f"stopped after {limits.seconds:g} s (seconds); does a loop never end? "
+                "If all do, fewer rows and columns will do",
+                line,
             )
 
 

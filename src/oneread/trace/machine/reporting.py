@@ -104,6 +104,7 @@ class Reporter:
             first_lane=first,
             lane=second,
             first_block=before.warp.block.index,
+            with_column=before.site.column,
             first_verb=_VERBS[before.kind],
             verb=_VERBS[after.kind],
             first_step=before.step,

@@ -90,7 +90,7 @@ class Site:
 
 
 class BarrierSite:
-    """One `__syncthreads()` of the source."""
+    """One `__syncthreads()` of the source, or one of its kin with a vote."""
 
     __slots__ = ("column", "line", "times", "used")
 

@@ -23,12 +23,20 @@ class Block:
         self.epoch = 0
         self.barriers: list[BarrierSite | None] = []
         """The barrier that ended each epoch; None where warps waited at several."""
+        self.votes: dict[int, tuple[int, int]] = {}
+        """Threads that said yes to the barrier that ends an epoch, and threads that were asked."""
         self.taken: dict[Any, list[Any]] = {}
         """What its lanes have seen of what others published."""
         self.requests: list[Request] = []
         """Sectors of global memory asked for, in order, and by whom."""
         self.rows: frozenset[int] | None = None
         """Rows that it may touch; None for all."""
+
+    def vote(self, yes: int, asked: int) -> None:
+        """Add what the lanes of a warp say to the barrier that they come to."""
+        before = self.votes.get(self.epoch, (0, 0))
+        self.votes[self.epoch] = before[0] + yes, before[1] + asked
+        self.votes.pop(self.epoch - 2, None)  # every warp has seen that one
 
     def ask(self, base: int, sectors: Sequence[int], stores: bool, tally: Tally) -> None:
         """Note a request of global memory: sectors of the buffer at `base`."""
