@@ -83,7 +83,7 @@ def fault(page: Any) -> None:
 
 def error(page: Any) -> None:
     """Break the source."""
-    page.locator(".cm-content").click()
+    page.locator(".cm-content").focus()
     text = page.locator(".cm-content")
     text.press("Control+Home")
     for _ in range(35):
@@ -101,10 +101,11 @@ def lesson(page: Any) -> None:
     page.wait_for_timeout(500)
 
 
-def proposal(page: Any) -> None:
-    """Ask for a repair."""
+def repair(page: Any) -> None:
+    """Mend the race."""
+    fault(page)
     page.get_by_role("button", name="Apply fix").click()
-    page.wait_for_selector(".proposal", timeout=20_000)
+    page.wait_for_selector(".repair", timeout=20_000)
     page.wait_for_timeout(300)
 
 
@@ -164,7 +165,7 @@ STATES: dict[str, tuple[int, int, str, float, Callable[[Any], None]]] = {
     "dark": (1440, 900, "dark", 1.5, first),
     "single": (1440, 900, "light", 1.5, single),
     "fault": (1440, 900, "light", 1.5, fault),
-    "proposal": (1440, 900, "dark", 1.5, proposal),
+    "repair": (1440, 900, "dark", 1.5, repair),
     "error": (1440, 900, "light", 1.5, error),
     "lesson": (1440, 900, "light", 1.5, lesson),
     "watch": (1440, 900, "light", 1.5, watch),

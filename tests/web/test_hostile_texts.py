@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -81,6 +82,28 @@ def test_no_request_opens_a_file_outside_of_the_package() -> None:
     python = Path(json.__file__).parents[1]
     assert package / "kernels/gallery/relu.cu" in opened
     assert [one for one in opened if not {package, python} & set(one.parents)] == []
+
+
+# ---- kernels are interpreted
+
+
+def executed(source: str) -> set[str]:
+    """Return what a module could run a text with."""
+    tree = ast.walk(ast.parse(source))
+    names = {node.id for node in tree if isinstance(node, ast.Name)}
+    return names & {"exec", "eval", "compile", "__import__"}
+
+
+def test_what_would_run_a_text_would_be_found() -> None:
+    assert executed("def f(x):\n    run = eval\n    return re.compile(x)\n") == {"eval"}
+
+
+@pytest.mark.parametrize("room", ["trace", "source", "web"])
+def test_no_text_becomes_python(room: str) -> None:
+    modules = sorted((Path(oneread.__file__).parent / room).rglob("*.py"))
+    found = {path.name: executed(path.read_text("utf-8")) for path in modules}
+    assert found
+    assert {name: how for name, how in found.items() if how} == {}
 
 
 # ---- texts that are made to break something

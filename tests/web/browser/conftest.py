@@ -122,8 +122,7 @@ class Tab:
 
     def type_over(self, text: str) -> None:
         """Put another text into the editor."""
-        editor = self.page.locator(".cm-content")
-        editor.click()
+        self.page.locator(".cm-content").focus()  # its middle may be out of sight
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(text)
 

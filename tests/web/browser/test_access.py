@@ -32,7 +32,7 @@ def first_view(page: Any) -> None:
 def findings(page: Any) -> None:
     page.keyboard.press("f")
     page.get_by_role("button", name="Apply fix").click()
-    page.locator(".proposal").wait_for()
+    page.locator(".repair").wait_for()
 
 
 def compare(page: Any) -> None:
@@ -42,7 +42,7 @@ def compare(page: Any) -> None:
 
 
 def error(page: Any) -> None:
-    page.locator(".cm-content").click()
+    page.locator(".cm-content").focus()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text("__global__ void k(float* y) { y[0] = expff(1.0f); }")
     page.keyboard.press("Control+Enter")
@@ -166,11 +166,12 @@ def test_reduced_motion_draws_no_frames_after_a_step(opened: Any) -> None:
 
 def test_motion_runs_in_where_it_is_wanted(opened: Any) -> None:
     page = opened(reduced_motion="no-preference").page
-    page.keyboard.press("ArrowRight")
     frames = page.evaluate(
         """async () => {
             const canvas = document.querySelector('.column.focus canvas.under');
             const seen = new Set();
+            const key = { key: 'ArrowRight', bubbles: true };
+            document.dispatchEvent(new KeyboardEvent('keydown', key));
             for (let frame = 0; frame < 20; frame++) {
                 await new Promise(requestAnimationFrame);
                 seen.add(canvas.toDataURL());
@@ -181,18 +182,75 @@ def test_motion_runs_in_where_it_is_wanted(opened: Any) -> None:
     assert frames > 2
 
 
-def test_forced_colours_leave_the_machine_readable(opened: Any) -> None:
-    page = opened(forced_colors="active").page
+def test_forced_colours_leave_everything_readable(opened: Any) -> None:
+    page = opened(forced_colors="active", color_scheme="dark").page
     assert page.locator("#machine").is_visible()
-    assert page.evaluate("getComputedStyle(document.body).color") != page.evaluate(
-        "getComputedStyle(document.body).backgroundColor"
-    )
+
+    def styles(selector: str, *names: str) -> list[str]:
+        return list(
+            page.evaluate(
+                """([selector, names]) => {
+                    const style = getComputedStyle(document.querySelector(selector));
+                    return names.map(name => style[name]);
+                }""",
+                [selector, names],
+            )
+        )
+
+    ink, paper = styles("body", "color", "backgroundColor")
+    assert ink != paper
+    # The system's ground behind each letter would be that of the page, not of the button.
+    text, ground, adjusted = styles(".run", "color", "backgroundColor", "forcedColorAdjust")
+    assert text != ground
+    assert adjusted == "none"
+    assert styles('.file[aria-pressed="false"]', "borderBottomColor") == [paper]
+    assert styles('.file[aria-pressed="true"]', "borderBottomColor") == [ink]
+    assert page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--hbm').trim()"
+    ) == "CanvasText"  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [320, 600, 820, 1440, 3840])
-def test_nothing_is_wider_than_the_window(opened: Any, width: int) -> None:
-    page = opened(viewport={"width": width, "height": 900}).page
+def box(page: Any, selector: str) -> dict[str, float]:
+    found: dict[str, float] = page.locator(selector).first.bounding_box()
+    return {**found, "bottom": found["y"] + found["height"]}
+
+
+@pytest.mark.parametrize("width", [320, 600, 820, 1024, 1440, 3840])
+def test_nothing_is_wider_than_the_window_or_lies_over_the_timeline(
+    opened: Any, width: int
+) -> None:
+    page = opened(viewport={"width": width, "height": 800}).page
+    page.keyboard.press("f")  # a long sentence
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert box(page, ".sentence-text")["bottom"] <= box(page, ".tracks")["y"]
+    place = page.evaluate(
+        "(e => [e.scrollWidth, e.clientWidth])(document.querySelector('.sentence-place'))"
+    )
+    assert place[0] <= place[1]
+
+
+def test_kernel_in_focus_is_in_sight_among_its_tabs(opened: Any) -> None:
+    page = opened(viewport={"width": 320, "height": 800}).page
+    for key in ("3", "1", "2"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(50)
+        tab, row = box(page, '.kernel-tabs [aria-pressed="true"]'), box(page, ".kernel-tabs")
+        assert row["x"] <= tab["x"]
+        assert tab["x"] + tab["width"] <= row["x"] + row["width"] + 1
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_tour_leaves_deck_and_region_in_sight(opened: Any, width: int) -> None:
+    page = opened(viewport={"width": width, "height": 900}).page
+    page.get_by_role("button", name="Take the tour").click()
+    for _ in range(5):
+        page.wait_for_timeout(200)
+        card = box(page, ".tour")
+        assert card["bottom"] <= box(page, ".deck")["y"]
+        assert -5 <= box(page, ".toured")["y"] < 900
+        if width < 900:
+            assert box(page, ".toured")["y"] + 100 < card["y"]
+        page.locator(".tour .first").click()
 
 
 def test_tables_hold_what_the_canvas_shows(opened: Any) -> None:

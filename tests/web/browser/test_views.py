@@ -67,6 +67,41 @@ def test_export_opens_with_what_was_watched(page: Any, tab: Any, tmp_path: Path)
     assert "--watch d_lane" in page.locator(".recorded .command").inner_text()
 
 
+# ---- the ledger
+
+
+def test_measured_speed_stands_beside_the_counts_with_where_and_when(page: Any) -> None:
+    row = page.locator("#ledger tr.measured")
+    said = row.locator("th").inner_text()
+    assert re.search(r"\d+ \S [\d,]+, \d{4}-\d\d-\d\d$", said.strip()), said
+    assert len(re.findall(r"[\d,]+ GB/s", row.inner_text())) >= 2
+    explained = page.locator("#ledger .explained").inner_text()
+    assert "online_softmax_tiled_racy asks for fewer bytes than safe_softmax_tiled" in explained
+    assert re.search(
+        r"Fewer accesses, and yet [\d.]+ times as long.+ times the barriers", explained
+    )
+
+
+def test_bars_of_equal_counts_are_of_equal_length(page: Any) -> None:
+    page.locator("#ledger").scroll_into_view_if_needed()
+    row = page.locator("#ledger tbody tr", has_text="Global bytes")
+    row.wait_for()
+    assert row.locator(".link").all_inner_texts() == ["8.19 kB", "6.14 kB", "6.14 kB"]
+    first, second, third = (one.bounding_box()["width"] for one in row.locator(".meter").all())
+    assert abs(second - third) < 1
+    assert abs(second / first - 0.75) < 0.01
+
+
+def test_changed_kernel_was_not_measured(page: Any, tab: Any) -> None:
+    page.locator(".cm-content").focus()  # its middle may be out of sight
+    page.keyboard.press("Control+Home")
+    page.keyboard.insert_text("// mine\n")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".heading .tag:has-text('edited')")
+    tab.ran()
+    assert "not measured" in page.locator("#ledger tr.measured td").nth(1).inner_text()
+
+
 # ---- the strip under the timeline
 
 

@@ -22,7 +22,7 @@ export const guideText = {
       },
       fault: {
         title: "A race, and its proof",
-        text: "Every lane reads the maximum in one shared cell while another warp already stores its first exponential there. Both lines are marked. Try another order of warps, or take the fix.",
+        text: "Every lane reads the maximum in one shared cell while another warp already stores its first exponential there. Both lines are marked. Try another order of warps, or apply the fix.",
       },
       yours: {
         title: "Now it is yours",
@@ -36,7 +36,7 @@ export const guideText = {
     shortcuts: "Shortcuts",
     readTitle: "How to read the machine",
     read: [
-      "A cell is as dark as its value is large, within the range of its buffer. A hatched cell was never set.",
+      "The larger a value, the more its cell stands out, within the range of its buffer. A hatched cell was never set.",
       "A bar under an element is one pass: it fills when the element is read.",
       "An outline is a read, a double outline a write, red with a pattern a fault.",
       "A ribbon is one request of a warp. A load moves down, a store moves up.",

@@ -58,17 +58,21 @@ export function numberOf(value: Num): number {
   return Number(value);
 }
 
-/** Return a number with three or four significant digits, as a label has it. */
+/** Return a number with three or four significant digits, as a label has it, with a true minus. */
 export function short(value: Value): string {
+  return digits(value).replaceAll("-", "−");
+}
+
+function digits(value: Value): string {
   if (typeof value === "bigint") return value.toString();
   if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
   const size = Math.abs(value);
   if (size >= 1e-3 && size < 1e6) {
     return String(Number(value.toPrecision(size >= 1000 ? 6 : 3)));
   }
-  return value.toExponential(2);
+  return value.toExponential(2).replace("e+", "e");
 }
 
 /** Return whether two numbers are one, NaN being itself, or so near that rounding parts them. */

@@ -34,7 +34,7 @@ export const english = {
   computes: "computes and touches no memory",
   fault: (text: string) => `Fault: ${text}`,
   bead: (before: string, after: string, factor: string) =>
-    `× exp(${before} - ${after.startsWith("-") ? `(${after})` : after}) = ${factor}`,
+    `× exp(${before} − ${after.startsWith("−") ? `(${after})` : after}) = ${factor}`,
   bareBead: (factor: string) => `× ${factor}`,
   corrected: (before: string, after: string) =>
     `d was summed against ${before}. One multiplication makes it a sum against ${after}.`,

@@ -7,6 +7,9 @@ import { useSession } from "./state";
 import { useStore } from "./store";
 import { STOPS } from "./stops";
 
+/** How long a stop takes to be drawn, in milliseconds. */
+const SETTLED = 100;
+
 export function Tour(): JSX.Element | null {
   const session = useSession();
   const at = useStore(session.store, (state) => state.tour);
@@ -17,9 +20,16 @@ export function Tour(): JSX.Element | null {
     stop?.go(session);
     const region = stop ? document.getElementById(stop.region) : null;
     region?.classList.add("toured");
-    region?.scrollIntoView({ block: "nearest" });
     next.current?.focus({ preventScroll: true });
-    return () => region?.classList.remove("toured");
+    // In one column the words cover the lower half of the window.
+    const narrow = matchMedia("(max-width: 60rem)").matches;
+    const reveal = (): void => region?.scrollIntoView({ block: narrow ? "start" : "nearest" });
+    reveal();
+    const timer = setTimeout(reveal, SETTLED); // what comes into sight may have another height
+    return () => {
+      clearTimeout(timer);
+      region?.classList.remove("toured");
+    };
   }, [at, session]);
   if (at === null) return null;
   const stop = STOPS[at];

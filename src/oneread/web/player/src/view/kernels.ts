@@ -115,7 +115,7 @@ export class Kernels {
       span: WHOLE,
       shown: null,
       // Theirs is a slot by its number, which may be another kernel's now.
-      proposal: null,
+      repair: null,
       probing: null,
     });
   }
@@ -142,7 +142,7 @@ export class Kernels {
       focus,
       span: WHOLE,
       shown: null,
-      proposal: null,
+      repair: null,
       probing: null,
     });
     void this.session.run();

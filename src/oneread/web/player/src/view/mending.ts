@@ -1,5 +1,5 @@
 // What the page asks of the server besides runs: repairs, other launches, an export.
-import type { Request } from "../engine";
+import type { Mended, Request } from "../engine";
 import { isWatchable } from "../model";
 import { t } from "../strings";
 import type { Session } from "./session";
@@ -8,19 +8,33 @@ import { type Probing, refusedOf, requestOf } from "./state";
 export class Mending {
   constructor(private readonly session: Session) {}
 
-  /** Ask what mends the faults of a kernel, and show it before it is taken. */
-  async propose(slot: number): Promise<void> {
+  /** Mend the faults of a kernel, run it again, and say what was changed. */
+  async mend(slot: number): Promise<void> {
+    const { store, engine } = this.session;
+    const before = store.state.slots[slot]?.text ?? "";
+    const found: Mended[] = [];
     await this.#ask(async (current) => {
-      const mended = await this.session.engine.fix(this.#requestOf(slot));
-      if (current()) this.session.store.set({ proposal: { ...mended, slot } });
+      const mended = await engine.fix(this.#requestOf(slot));
+      if (current()) found.push(mended);
     });
+    const [mended] = found;
+    if (!mended) return;
+    const changed = mended.text !== before;
+    if (changed) {
+      this.session.setText(slot, mended.text);
+      await this.session.run();
+    }
+    const { slots, stale } = store.state;
+    // Something else may have been asked for, or typed, meanwhile.
+    if (stale || slots[slot]?.text !== mended.text) return;
+    store.set({ repair: { ...mended, slot, before: changed ? before : null } });
   }
 
-  /** Take what was proposed, and run it. */
-  take(): void {
-    const { proposal } = this.session.state;
-    if (!proposal) return;
-    this.session.setText(proposal.slot, proposal.text);
+  /** Put the text back that was there before a repair, and run it. */
+  undo(): void {
+    const { repair } = this.session.state;
+    if (!repair || repair.before === null) return;
+    this.session.setText(repair.slot, repair.before);
     void this.session.run();
   }
 

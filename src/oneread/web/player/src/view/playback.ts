@@ -88,8 +88,9 @@ export class Playback {
     this.store.set({ moves: this.store.state.moves + 1, near });
   }
 
-  /** Put a kernel's playhead on a step. */
+  /** Put a kernel's playhead on a step. Whoever goes somewhere wants to look at it: play ends. */
   jump(slot: number, step: number): void {
+    this.pause();
     const seen = this.store.state.seen[slot];
     if (!seen) return;
     seen.player.jump(step);
@@ -99,6 +100,7 @@ export class Playback {
 
   /** Put all playheads where so many bytes have moved. */
   seek(bytes: number): void {
+    this.pause();
     const all = this.#all();
     const places = level(
       all.map((one) => one.recording),
@@ -110,6 +112,7 @@ export class Playback {
 
   /** Go to the beginning: on the first access, where there is something to see. */
   first(): void {
+    this.pause();
     for (const one of this.#all()) {
       one.player.jump(firstAccess(one));
       if (one.at < 0) one.player.forward("memory");
@@ -118,6 +121,7 @@ export class Playback {
   }
 
   last(): void {
+    this.pause();
     for (const one of this.#all()) one.player.jump(one.recording.length - 1);
     this.#moved(false);
   }
@@ -126,6 +130,7 @@ export class Playback {
   visit(line: number, backwards = false): boolean {
     const { lead } = this;
     if (lead === null || lead.recording.hits(line).length === 0) return false;
+    this.pause();
     const { player } = lead;
     const found = backwards ? player.previousHit(line) : player.nextHit(line);
     if (!found) {
@@ -141,6 +146,7 @@ export class Playback {
     const { lead } = this;
     const loud = lead ? worstFirst(lead.recording) : [];
     if (lead === null || loud.length === 0) return undefined;
+    this.pause();
     const here = loud.findIndex((one) => one.fault === this.store.state.shown?.fault);
     const { fault, step } = loud[(here + 1) % loud.length]!;
     lead.player.jump(step);
@@ -174,6 +180,7 @@ export class Playback {
   }
 
   pause(): void {
+    if (!this.store.state.playing) return;
     clearTimeout(this.#timer);
     cancelAnimationFrame(this.#frame);
     this.store.set({ playing: false });

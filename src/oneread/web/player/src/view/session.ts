@@ -124,7 +124,7 @@ export class Session {
     });
     if (refusal === null) return;
     const refused = refusedOf(refusal);
-    this.store.set({ refused, stale: true, proposal: null, shown: null });
+    this.store.set({ refused, stale: true, repair: null, shown: null });
     const source = refused.diagnostics[0]?.source;
     if (source !== undefined) this.focus(source);
   }
@@ -176,7 +176,7 @@ export class Session {
       stale: false,
       shown: null,
       paired: [],
-      proposal: null,
+      repair: null,
     });
     if (!(place && this.playback.restore(this.state.focus, place.line, place.hit))) {
       this.playback.first();
@@ -197,7 +197,7 @@ export class Session {
 
   setText(slot: number, text: string): void {
     const slots = this.state.slots.map((one, index) => (index === slot ? { ...one, text } : one));
-    this.store.set({ slots, proposal: null, probing: null });
+    this.store.set({ slots, repair: null, probing: null });
   }
 
   revert(slot: number): void {

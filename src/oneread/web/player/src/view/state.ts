@@ -61,9 +61,11 @@ export interface Shown {
   readonly fault: Fault;
 }
 
-/** What "fix" proposes, before it is taken. */
-export interface Proposal extends Mended {
+/** A repair that was made: what it changed, which faults went. */
+export interface Repair extends Mended {
   readonly slot: number;
+  /** The text before it, null where nothing was changed. */
+  readonly before: string | null;
 }
 
 /** What was found by other launches. */
@@ -111,7 +113,7 @@ export interface PageState {
   readonly shown: Shown | null;
   /** Lines of the kernel in focus that something points at. */
   readonly paired: readonly number[];
-  readonly proposal: Proposal | null;
+  readonly repair: Repair | null;
   readonly probing: Probing | null;
   readonly dialog: "help" | null;
   readonly tour: number | null;
@@ -172,7 +174,7 @@ export function initialState(): PageState {
     counted: "issued",
     shown: null,
     paired: [],
-    proposal: null,
+    repair: null,
     probing: null,
     dialog: null,
     tour: null,

@@ -46,7 +46,7 @@ describe("series", () => {
     for (const bead of moved) {
       const terms = /^The (\d+) terms in d were computed against/.exec(bead.sentence)?.[1];
       expect(Number(terms) % 32, bead.sentence).toBe(0);
-      expect(bead.label).toMatch(/^× exp\(.+ - .+\) = /);
+      expect(bead.label).toMatch(/^× exp\(.+ − .+\) = /);
     }
   });
 

@@ -4,7 +4,7 @@ import { Player, type Recording, requests } from "../../src/model";
 import { brief } from "../../src/view/machine/cells";
 import { COLUMNS, contentsOf } from "../../src/view/machine/contents";
 import { arcs, bits, flows } from "../../src/view/machine/flows";
-import { type Plan, corner, hit, plans } from "../../src/view/machine/plan";
+import { type Plan, corner, fits, hit, isSame, plans } from "../../src/view/machine/plan";
 import { Seen } from "../../src/view/seen";
 import { recordingOf } from "../model/traces";
 
@@ -76,6 +76,18 @@ describe("a plan", () => {
       const [x, y] = corner(plot, plot.count - 1);
       expect(hit(plan!, x + 1, y + 1)).toEqual({ plot, index: plot.count - 1 });
     }
+  });
+
+  it("of another row has its cells at the same places", () => {
+    const [one] = planned(safe);
+    const [again] = planned(safe);
+    expect(isSame(one!, again!)).toBe(true);
+    const rows = new Map(safe.buffers.map(({ index }) => [index, { row: 1, line: 0 }]));
+    const contents = { ...contentsOf(new Seen(safe), rows, 0), passes: 3 };
+    const [other] = plans([contents], 300, 16, 60, 2);
+    expect(isSame(one!, other!)).toBe(false);
+    expect(fits(one!, other!)).toBe(true);
+    expect(fits(one!, plans([contents], 400, 16, 60, 2)[0]!)).toBe(false);
   });
 
   it("shows the first cells of the next row behind a tail", () => {

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../strings";
 import { Editor } from "../editor/editor";
 import { Icon } from "../Icons";
+import { usePressedInSight } from "../pressed";
 import type { Session } from "../session";
 import { edited, isBroken, useSession } from "../state";
 import { useStore } from "../store";
@@ -37,9 +38,10 @@ function Files(): JSX.Element {
   const slots = useStore(session.store, (state) => state.slots);
   const focus = useStore(session.store, (state) => state.focus);
   const now = slots[focus];
+  const box = usePressedInSight(focus);
   return (
     <div class="files">
-      <div class="files-list" role="group" aria-label={t.machine.kernels}>
+      <div class="files-list" role="group" aria-label={t.machine.kernels} ref={box}>
         {slots.map((slot, index) => (
           <button
             key={slot.id}
@@ -109,6 +111,9 @@ function Legend(): JSX.Element {
   );
 }
 
+/** Played faster than this, lines change before they are read. */
+const READABLE = 2;
+
 type Watched = "slot" | "seen" | "refused" | "shown" | "paired" | "place";
 
 /** Keeps the editor and the store in step. */
@@ -163,8 +168,9 @@ class CodePanel {
     if (this.#changed("refused", state.refused) || renewed) {
       this.#editor.remarks(remarksOf(state.refused, state.focus));
     }
-    if (this.#changed("place", `${state.moves} ${state.lane}`) || renewed) {
-      this.#editor.running(seen && current ? runningOf(seen, seen.laneOf(state.lane), slot.text) : null);
+    if (this.#changed("place", `${state.moves} ${state.lane} ${state.playing}`) || renewed) {
+      const one = seen && current ? runningOf(seen, seen.laneOf(state.lane), slot.text) : null;
+      this.#editor.running(one, state.playing && state.speed > READABLE);
     }
     this.#pair(renewed);
   }

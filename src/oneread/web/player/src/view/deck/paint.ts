@@ -4,6 +4,7 @@
 import { t } from "../../strings";
 import type { Palette } from "../colours";
 import type { Seen } from "../seen";
+import { fit } from "../machine/names";
 import { stretches } from "../stretches";
 import { type Span, WHOLE } from "./axis";
 import { bars, kernel, numbers } from "./bars";
@@ -72,7 +73,8 @@ function name({ context, palette, top, height }: Brush, track: Track, { left }: 
   context.textAlign = "right";
   context.textBaseline = "middle";
   context.fillStyle = focus ? palette.ink : palette.soft;
-  context.fillText(label, left - palette.rem * 0.5, top + height / 2 + 1, left - palette.rem * 0.6);
+  const shown = fit(context, label, left - palette.rem * 0.6);
+  context.fillText(shown, left - palette.rem * 0.5, top + height / 2 + 1);
 }
 
 const INSET: Record<Kind, number> = {

@@ -18,11 +18,12 @@ import {
   type Running,
   paired,
   remarks,
-  running,
   setPaired,
   setRemarks,
-  setRunning,
 } from "./marks";
+
+/** Where lines change faster than they are read, text rests so long, in milliseconds. */
+const CALM = 700;
 
 export interface EditorActions extends GutterActions {
   changed(text: string): void;
@@ -38,12 +39,17 @@ export class Editor {
   #quiet = false;
   /** At the end of the line that runs, over the text: a long line does not push it out of sight. */
   readonly #badge = new Badge();
+  #badged = false;
+  /** Behind the line that runs: moved from line to line, the text itself is left alone. */
+  readonly #strip = document.createElement("div");
+  /** The line that runs, 0 where none is marked. */
   #line = 0;
-  /** The line that is marked as the one that runs. */
-  #marked: number | null = null;
+  #paired: readonly number[] = [];
   /** What is asked for at each step, kept so that asking for it has nothing laid out. */
   #sizes = { width: 0, height: 0, left: 0 };
   #top = 0;
+  /** When the text was last scrolled to a line. */
+  #revealed = -Infinity;
   readonly #observer: ResizeObserver;
 
   constructor(
@@ -53,10 +59,16 @@ export class Editor {
   ) {
     this.#view = new EditorView({ parent, state: this.#state("", actions) });
     const { scrollDOM, contentDOM } = this.#view;
+    this.#strip.className = "running-line";
+    this.#strip.setAttribute("aria-hidden", "true");
+    this.#strip.hidden = true;
+    scrollDOM.append(this.#strip);
     this.#observer = new ResizeObserver(() => {
       const { clientWidth: width, clientHeight: height, scrollTop } = scrollDOM;
       this.#sizes = { width, height, left: contentDOM.offsetLeft };
       this.#top = scrollTop;
+      this.#strip.style.left = `${contentDOM.offsetLeft}px`;
+      this.#strip.style.width = `${contentDOM.offsetWidth}px`;
     });
     this.#observer.observe(scrollDOM);
     this.#observer.observe(contentDOM);
@@ -88,7 +100,7 @@ export class Editor {
         syntaxHighlighting(classHighlighter),
         gutters(actions),
         EditorView.domEventHandlers({ beforeinput: replaced }),
-        [running, paired, remarks],
+        [paired, remarks],
         this.#editable.of([]),
         EditorView.contentAttributes.of({
           "aria-label": t.code.editor,
@@ -97,6 +109,7 @@ export class Editor {
         }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.#quiet) actions.changed(update.state.doc.toString());
+          if (update.geometryChanged) this.#place();
           if (update.selectionSet || update.docChanged) {
             actions.moved(update.state.doc.lineAt(update.state.selection.main.head).number);
           }
@@ -118,10 +131,10 @@ export class Editor {
     const view = this.#view;
     if (view.state.doc.toString() !== text) {
       this.#quiet = true;
-      this.#marked = null;
+      this.#mark(0);
       view.dispatch({
         changes: { from: 0, to: view.state.doc.length, insert: text },
-        effects: [setRunning.of(null), setRemarks.of([]), setPaired.of([]), setFacts.of(new Map())],
+        effects: [setRemarks.of([]), setPaired.of([]), setFacts.of(new Map())],
       });
       this.#quiet = false;
     }
@@ -140,32 +153,42 @@ export class Editor {
   }
 
   pair(lines: readonly number[]): void {
+    this.#paired = lines;
+    this.#mark(this.#line);
     this.#view.dispatch({ effects: setPaired.of(lines) });
     if (lines[0] !== undefined) this.reveal(lines[0]);
   }
 
-  /** Mark what runs. */
-  running(one: Running | null): void {
+  /** Mark what runs; where lines change fast, the text is not scrolled to each of them. */
+  running(one: Running | null, fast: boolean): void {
     const known = one !== null && one.line <= this.#view.state.doc.lines;
-    const fits = known && this.#fits(one);
-    if (known) this.reveal(one.line);
-    const place = fits ? this.#placeOf(one.line) : null;
-    const line = one?.line ?? null;
-    if (line !== this.#marked) this.#view.dispatch({ effects: setRunning.of(line) });
-    this.#marked = line;
-    this.#line = place ? one!.line : 0;
+    const now = performance.now();
+    if (known && !(fast && now - this.#revealed < CALM) && this.reveal(one.line)) {
+      this.#revealed = now;
+    }
+    this.#mark(known ? one.line : 0);
     const { element } = this.#badge;
     if (one === null) {
       element.remove();
       return;
     }
     this.#badge.tell(one);
-    const host = place ? this.#view.dom : this.dock;
+    this.#badged = known && this.#fits(one) && !this.#placeOf(one.line).hidden;
+    const host = this.#badged ? this.#view.dom : this.dock;
     if (element.parentElement !== host) {
-      element.classList.toggle("inline", place !== null);
+      element.classList.toggle("inline", this.#badged);
+      element.style.transform = "";
+      element.hidden = false;
       host.append(element);
     }
-    if (place) this.#put(place);
+    this.#place();
+  }
+
+  #mark(line: number): void {
+    this.#line = line;
+    this.#strip.hidden = line === 0;
+    // A line that is pointed at has a colour of its own: the mark is before it.
+    this.#strip.classList.toggle("pointed", this.#paired.includes(line));
   }
 
   /** Whether a line leaves room for the badge at its end. */
@@ -176,11 +199,18 @@ export class Editor {
     return signs * defaultCharacterWidth + 11 * defaultCharacterWidth + 128 < room;
   }
 
-  /** The badge of a line that runs stays beside it where the text is scrolled. */
+  /** The marks of a line that runs stay with it when the text moves, or is scrolled. */
   #place(): void {
-    if (this.#line > 0 && this.#line <= this.#view.state.doc.lines) {
-      this.#put(this.#placeOf(this.#line));
-    }
+    if (this.#line === 0 || this.#line > this.#view.state.doc.lines) return;
+    const { top, hidden } = this.#placeOf(this.#line);
+    const height = `${this.#view.defaultLineHeight}px`;
+    this.#strip.style.transform = `translateY(${top + this.#top}px)`;
+    this.#strip.style.height = height;
+    if (!this.#badged) return;
+    const { element } = this.#badge;
+    element.hidden = hidden;
+    element.style.transform = `translateY(${top}px)`;
+    element.style.height = height;
   }
 
   #placeOf(line: number): { top: number; hidden: boolean } {
@@ -190,24 +220,18 @@ export class Editor {
     return { top, hidden: top < 0 || top > this.#sizes.height - 8 };
   }
 
-  #put({ top, hidden }: { top: number; hidden: boolean }): void {
-    const { element } = this.#badge;
-    element.hidden = hidden;
-    element.style.top = `${top}px`;
-    element.style.height = `${this.#view.defaultLineHeight}px`;
-  }
-
-  /** Scroll the editor, never the page, so that a line is well inside. */
-  reveal(line: number): void {
+  /** Scroll the editor, never the page, so that a line is well inside; false where it is. */
+  reveal(line: number): boolean {
     const { doc } = this.#view.state;
-    if (line < 1 || line > doc.lines) return;
+    if (line < 1 || line > doc.lines) return false;
     const { top, bottom } = this.#view.lineBlockAt(doc.line(line).from);
     const { height } = this.#sizes;
     const margin = Math.min(40, height / 8);
-    if (top >= this.#top + margin && bottom <= this.#top + height - margin) return;
+    if (top >= this.#top + margin && bottom <= this.#top + height - margin) return false;
     // Well inside, so that the next lines that run need no scrolling: text that stands is read.
     this.#top = Math.max(0, top - height * (top < this.#top + margin ? 0.6 : 0.3));
     this.#view.scrollDOM.scrollTop = this.#top;
+    return true;
   }
 
   focus(): void {

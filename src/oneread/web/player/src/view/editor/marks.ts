@@ -25,7 +25,6 @@ export interface Remark {
   text: string;
 }
 
-export const setRunning = StateEffect.define<number | null>();
 export const setRemarks = StateEffect.define<readonly Remark[]>();
 export const setPaired = StateEffect.define<readonly number[]>();
 
@@ -77,13 +76,7 @@ class Note extends WidgetType {
   }
 }
 
-const runningLine = Decoration.line({ class: "running" });
 const pairedLine = Decoration.line({ class: "paired" });
-
-export const running = field(setRunning, (line, text) => {
-  if (line === null || line < 1 || line > text.lines) return [];
-  return [runningLine.range(text.line(line).from)];
-});
 
 export const paired = field(setPaired, (lines, text) =>
   [...new Set(lines)]

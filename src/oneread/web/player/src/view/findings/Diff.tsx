@@ -1,34 +1,31 @@
-// A repair before it is taken: what changes, which faults go, which stay.
+// A repair that was made: what it changed, which faults went, which stay.
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../strings";
 import { Icon } from "../Icons";
-import { type Proposal, useSession } from "../state";
+import { type Repair, useSession } from "../state";
 
-export function Diff({ proposal }: { proposal: Proposal }): JSX.Element {
+export function Diff({ repair }: { repair: Repair }): JSX.Element {
   const session = useSession();
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [proposal]);
+  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [repair]);
   const messages = session.state.catalogue?.messages ?? {};
-  const { diff, mended, remaining, exclusions } = proposal;
+  const { before, diff, mended, remaining, exclusions } = repair;
+  const done = before === null ? t.findings.unchanged : t.findings.repaired;
   const title = (id: string): string => messages[id]?.title ?? id;
   const names = (all: readonly { id: string }[]): string =>
     [...new Set(all.map((one) => title(one.id)))].join(", ");
   return (
-    <div class="proposal" role="group" aria-label={t.findings.proposal} ref={box}>
-      <h3>{t.findings.proposal}</h3>
-      <div class="actions">
-        <button
-          type="button"
-          class="button first"
-          disabled={!diff}
-          onClick={() => session.mending.take()}
-        >
-          <Icon name="check" /> {t.findings.take}
-        </button>
-        <button type="button" class="button" onClick={() => session.store.set({ proposal: null })}>
-          {t.findings.leave}
-        </button>
+    <div class="repair" role="group" aria-label={done} ref={box}>
+      <div class="repair-head">
+        <h3>
+          {before === null ? null : <Icon name="check" />} {done}
+        </h3>
+        {before === null ? null : (
+          <button type="button" class="button small" onClick={() => session.mending.undo()}>
+            <Icon name="undo" /> {t.findings.undo}
+          </button>
+        )}
       </div>
       {mended.length > 0 ? <p>{t.findings.mends(names(mended))}</p> : null}
       {remaining.length > 0 ? (

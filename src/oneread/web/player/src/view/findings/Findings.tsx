@@ -25,7 +25,7 @@ export function Findings(): JSX.Element {
   const schedule = useStore(store, (state) => state.launch.schedule);
   const schedules = useStore(store, (state) => state.catalogue?.schedules ?? NO_ORDERS);
   const stale = useStore(store, (state) => state.stale);
-  const proposal = useStore(store, (state) => state.proposal);
+  const repair = useStore(store, (state) => state.repair);
   const faults = seen?.recording.run.faults ?? [];
   const loud = faults.filter((one) => one.severity !== "note");
   const quiet = faults.filter((one) => one.severity === "note");
@@ -44,7 +44,7 @@ export function Findings(): JSX.Element {
             type="button"
             class={`button small${mendable ? " first" : ""}`}
             disabled={!mendable || running || stale}
-            onClick={() => void session.mending.propose(slot)}
+            onClick={() => void session.mending.mend(slot)}
           >
             <Icon name="mend" /> {t.findings.fix}
           </button>
@@ -52,6 +52,7 @@ export function Findings(): JSX.Element {
             type="button"
             class="button small"
             disabled={running}
+            title={t.findings.orderTitle}
             onClick={() => session.setLaunch({ schedule: nextOf(schedules, schedule) })}
           >
             <Icon name="shuffle" /> {t.findings.order(nextOf(schedules, schedule))}
@@ -66,7 +67,8 @@ export function Findings(): JSX.Element {
           </button>
         </div>
       ) : null}
-      {proposal && proposal.slot === slot ? <Diff proposal={proposal} /> : null}
+      {repair && repair.slot === slot ? <Diff repair={repair} /> : null}
+      <Probe slot={slot} />
       {stale ? <p class="stale-note">{t.findings.stale}</p> : null}
       {seen && !stale && loud.length === 0 ? (
         <p class="empty good">
@@ -88,7 +90,6 @@ export function Findings(): JSX.Element {
           </ul>
         </details>
       ) : null}
-      <Probe slot={slot} />
     </section>
   );
 }

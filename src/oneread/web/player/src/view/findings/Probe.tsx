@@ -1,5 +1,6 @@
 // Faults that other launches show: other sizes, inputs, tiles and orders of warps.
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { faultText } from "../../model";
 import { t } from "../../strings";
 import { Icon } from "../Icons";
@@ -11,7 +12,10 @@ export function Probe({ slot }: { slot: number }): JSX.Element | null {
   const session = useSession();
   const probing = useStore(session.store, (state) => state.probing);
   const seen = useStore(session.store, (state) => state.seen[slot] ?? null);
-  if (!probing || probing.slot !== slot) return null;
+  const box = useRef<HTMLDivElement>(null);
+  const here = probing?.slot === slot;
+  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [here]);
+  if (!probing || !here) return null;
   const { done, parts, launches, stopped, over } = probing;
   const known = seen?.recording.run.faults ?? [];
   const found = distinct(probing.findings).map((one) => ({
@@ -25,7 +29,7 @@ export function Probe({ slot }: { slot: number }): JSX.Element | null {
       ? t.findings.brokenOff(launches, found.length)
       : t.findings.probed(launches, found.length);
   return (
-    <div class="probe">
+    <div class="probe" ref={box}>
       <h3>{said}</h3>
       {stopped > 0 ? <p class="stopped">{t.findings.stopped(stopped)}</p> : null}
       {over ? null : <progress value={done} max={parts} aria-label={t.findings.probe} />}

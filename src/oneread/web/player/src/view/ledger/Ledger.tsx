@@ -48,7 +48,7 @@ export function Ledger(): JSX.Element {
       </header>
       {first ? (
         <div class="scroll" role="region" aria-label={t.ledger.table} tabIndex={0}>
-          <table>
+          <table style={{ "--kernels": seen.length }}>
             <thead>
               <tr>
                 <th scope="col">

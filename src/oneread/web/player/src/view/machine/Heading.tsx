@@ -37,39 +37,62 @@ export function Heading({ slot, alone }: { slot: number; alone: boolean }): JSX.
           </button>
         ) : null}
       </div>
-      <Progress slot={slot} />
+      <div class="heading-progress">
+        <Bytes slot={slot} />
+        <p>
+          <Progress slot={slot} />
+          <Verdict slot={slot} />
+        </p>
+      </div>
     </header>
   );
 }
 
-function Progress({ slot }: { slot: number }): JSX.Element | null {
+/** How much of the bytes of this kernel has moved, beside those of the others. */
+function Bytes({ slot }: { slot: number }): JSX.Element | null {
+  const session = useSession();
+  const all = useStore(session.store, (state) => state.seen);
+  const bytes = useStore(session.store, (state) => state.seen[slot]?.bytes ?? 0);
+  const seen = all[slot];
+  if (!seen) return null;
+  const widest = Math.max(...all.map((one) => one?.allBytes ?? 0), 1);
+  const width = `${(100 * seen.allBytes) / widest}%`;
+  const share = String(seen.allBytes ? bytes / seen.allBytes : 0);
+  return <div class="bytes" style={{ width, "--share": share }} aria-hidden="true" />;
+}
+
+function Progress({ slot }: { slot: number }): JSX.Element {
   const session = useSession();
   const seen = useStore(session.store, (state) => state.seen[slot] ?? null);
-  useStore(session.store, (state) => state.moves);
-  if (!seen) return <p class="heading-progress soft">{t.machine.nothing}</p>;
-  const all = Math.max(1, ...seen.passes.map((one) => one.number));
-  const pass = passAt(seen, all);
-  const widest = Math.max(...session.state.seen.map((one) => one?.allBytes ?? 0), 1);
-  const width = `${(100 * seen.allBytes) / widest}%`;
-  const share = String(seen.allBytes ? seen.bytes / seen.allBytes : 0);
+  const all = seen ? Math.max(1, ...seen.passes.map((one) => one.number)) : 1;
+  const pass = useStore(session.store, () => (seen ? passAt(seen, all) : 0));
+  const bytes = useStore(session.store, () => seen?.bytes ?? 0);
+  if (!seen) return <span class="soft">{t.machine.nothing}</span>;
   return (
-    <div class="heading-progress">
-      <div class="bytes" style={{ width, "--share": share }} aria-hidden="true" />
-      <p>
-        <span>{t.machine.pass(pass, all)}</span>
-        <span class="soft">{t.machine.bytes(seen.bytes, seen.allBytes)}</span>
-        {seen.recording.reduced ? (
-          <span class="tag" title={t.machine.reducedText}>
-            {t.machine.reduced(seen.recording.blocks.length)}
-          </span>
-        ) : null}
-        <Verdict seen={seen} slot={slot} />
-      </p>
-    </div>
+    <>
+      <span>{t.machine.pass(pass, all)}</span>
+      <span class="soft">{t.machine.bytes(bytes, seen.allBytes)}</span>
+    </>
   );
 }
 
-function Verdict({ seen, slot }: { seen: Seen; slot: number }): JSX.Element | null {
+/** What a run is to be taken for; it does not change with the playhead. */
+function Verdict({ slot }: { slot: number }): JSX.Element | null {
+  const session = useSession();
+  const seen = useStore(session.store, (state) => state.seen[slot] ?? null);
+  return seen ? (
+    <>
+      {seen.recording.reduced ? (
+        <span class="tag" title={t.machine.reducedText}>
+          {t.machine.reduced(seen.recording.blocks.length)}
+        </span>
+      ) : null}
+      <Judged seen={seen} slot={slot} />
+    </>
+  ) : null;
+}
+
+function Judged({ seen, slot }: { seen: Seen; slot: number }): JSX.Element {
   const session = useSession();
   const stale = useStore(session.store, (state) => state.stale);
   const broken = useStore(session.store, (state) => isBroken(state, slot));

@@ -5,11 +5,12 @@ import { t } from "../../strings";
 import { palette } from "../colours";
 import type { Seen } from "../seen";
 import type { Session } from "../session";
+import { usePressedInSight } from "../pressed";
 import { useSession } from "../state";
 import { useStore } from "../store";
 import { Heading } from "./Heading";
 import { type Contents, contentsOf } from "./contents";
-import { type Plan, hit, plans } from "./plan";
+import { type Plan, hit, isSame, plans } from "./plan";
 import { Stage, measure } from "./stage";
 import { cellText } from "./tip";
 
@@ -65,8 +66,9 @@ function KernelTabs(): JSX.Element {
   const session = useSession();
   const slots = useStore(session.store, (state) => state.slots);
   const focus = useStore(session.store, (state) => state.focus);
+  const box = usePressedInSight(focus);
   return (
-    <div class="kernel-tabs" role="group" aria-label={t.machine.kernels}>
+    <div class="kernel-tabs" role="group" aria-label={t.machine.kernels} ref={box}>
       {slots.map((slot, index) => (
         <button
           key={slot.id}
@@ -186,7 +188,7 @@ class Machines {
       width,
       devicePixelRatio,
       colours.rem,
-      seen.map(([slot, one]) => [slot, one.block]),
+      seen.map(([slot]) => slot),
       contents.map((one) => [one.global.map(({ window }) => window), one.warps]),
     ]);
     const same =
@@ -194,15 +196,21 @@ class Machines {
       seen.every(([, one], at) => one === this.#arranged[at]);
     if (same && key === this.#key) return;
     this.#key = key;
+    const before = this.#arranged;
     this.#arranged = seen.map(([, one]) => one);
     const names = contents.flatMap((one) => [
       ...one.global.map(({ buffer }) => buffer.name),
       ...one.arrays.map((buffer) => buffer.name),
       ...one.variables,
     ]);
-    this.#gutter = measure([...names, "row 00"], colours, width * 0.24);
+    this.#gutter = measure([...names, "row 00"], colours, width * 0.27);
     const made = plans(contents, width, colours.rem, this.#gutter, devicePixelRatio || 1);
-    seen.forEach(([slot], index) => this.#plans.set(slot, made[index]!));
+    seen.forEach(([slot, one], index) => {
+      const old = this.#plans.get(slot);
+      // Where another kernel alone has changed, this one's picture stays.
+      if (old && one === before[index] && isSame(old, made[index]!)) return;
+      this.#plans.set(slot, made[index]!);
+    });
   }
 
   // ---- the pointer

@@ -2,7 +2,7 @@
 import type { Extent, State, Value } from "../../model";
 import { type Palette, shade } from "../colours";
 import { COLUMNS } from "./contents";
-import { type Plan, type Plot, corner } from "./plan";
+import { type Plan, type Plot, corner, fits } from "./plan";
 
 /** What is drawn of a plot: numbers, which are set, and how often each was read. */
 interface Drawn {
@@ -14,14 +14,17 @@ interface Drawn {
 
 export type Extents = (plot: Plot) => Extent;
 
+/** How much of a picture was drawn anew: cells, also the rows that they are of, or all. */
+export type Drawing = "cells" | "rows" | "all";
+
 /** Draws the cells of one machine. */
 export class CellPainter {
   #drawn: (Drawn | null)[] = [];
   #plan: Plan | null = null;
   #palette: Palette | null = null;
-  #hatch: CanvasPattern | null = null;
+  #unset: CanvasPattern | null = null;
 
-  /** Draw the state; all of it, which is told, where the plan or the colours are others. */
+  /** Draw what differs in the state; all of it where cells have other places, or other colours. */
   paint(
     context: CanvasRenderingContext2D,
     plan: Plan,
@@ -29,15 +32,8 @@ export class CellPainter {
     state: State,
     block: number,
     extents: Extents,
-  ): boolean {
-    const whole = plan !== this.#plan || palette !== this.#palette;
-    if (whole) {
-      context.clearRect(0, 0, plan.width, plan.height);
-      this.#drawn = plan.plots.map(() => null);
-      this.#plan = plan;
-      this.#palette = palette;
-      this.#hatch = hatch(context, palette.firm, palette.rem);
-    }
+  ): Drawing {
+    const drawing = this.#begin(context, plan, palette);
     plan.plots.forEach((plot, index) => {
       const now = read(plot, state, block);
       const before = this.#drawn[index] ?? null;
@@ -48,7 +44,19 @@ export class CellPainter {
       }
       this.#drawn[index] = now;
     });
-    return whole;
+    return drawing;
+  }
+
+  #begin(context: CanvasRenderingContext2D, plan: Plan, palette: Palette): Drawing {
+    const old = this.#plan;
+    if (plan === old && palette === this.#palette) return "cells";
+    this.#plan = plan;
+    if (old && palette === this.#palette && fits(plan, old)) return "rows";
+    context.clearRect(0, 0, plan.width, plan.height);
+    this.#drawn = [];
+    this.#palette = palette;
+    this.#unset = hatch(context, palette.firm, palette.rem, [palette.surface, palette.none]);
+    return "all";
   }
 
   #cell(
@@ -61,18 +69,13 @@ export class CellPainter {
   ): void {
     const [x, y] = corner(plot, cell);
     const [w, h] = [plot.w - 1, plot.h - 1];
-    context.clearRect(x - 0.5, y - 0.5, plot.w, plot.h);
+    const unit = palette.rem / 16;
+    context.clearRect(x - 0.5, y - 0.5, plot.w, plot.h + plot.passes * 3 * unit + 0.5);
     context.globalAlpha = cell < plot.own ? 1 : 0.4;
     if (now.set[cell]) {
       this.#value(context, plot, [x, y, w, h], now.values[cell] ?? NaN, extent, palette);
     } else {
-      context.fillStyle = palette.surface;
-      context.fillRect(x, y, w, h);
-      context.fillStyle = palette.none;
-      context.globalAlpha *= 0.35;
-      context.fillRect(x, y, w, h);
-      context.globalAlpha = cell < plot.own ? 1 : 0.4;
-      context.fillStyle = this.#hatch ?? palette.none;
+      context.fillStyle = this.#unset ?? palette.none;
       context.fillRect(x, y, w, h);
     }
     this.#passes(context, plot, x, y, now.reads[cell] ?? 0, palette);
@@ -116,7 +119,6 @@ export class CellPainter {
       context.fillStyle = (reads >>> pass) & 1 ? palette.hbm : palette.hbmLine;
       const top = y + plot.h + unit + pass * 3 * unit;
       context.globalAlpha = (reads >>> pass) & 1 ? 1 : 0.55;
-      context.clearRect(x - 0.5, top, plot.w, 2 * unit);
       context.fillRect(x, top, plot.w - 1, 2 * unit);
     }
   }
@@ -185,17 +187,23 @@ function glyph(
   context.stroke();
 }
 
-/** Thin lines that say: nothing was stored here. */
+/** Thin lines that say: nothing was stored here. Over a ground with a tint, where one is given. */
 export function hatch(
   context: CanvasRenderingContext2D,
   colour: string,
   rem: number,
+  ground: readonly [string, string] | null = null,
 ): CanvasPattern | null {
   const size = Math.max(4, Math.round(rem / 4));
   const tile = document.createElement("canvas");
   tile.width = tile.height = size;
   const brush = tile.getContext("2d");
   if (brush === null) return null;
+  for (const [index, paint] of ground?.entries() ?? []) {
+    brush.globalAlpha = index === 0 ? 1 : 0.35;
+    brush.fillStyle = paint;
+    brush.fillRect(0, 0, size, size);
+  }
   brush.strokeStyle = colour;
   brush.globalAlpha = 0.38;
   brush.lineWidth = 1;

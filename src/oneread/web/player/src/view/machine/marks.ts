@@ -212,6 +212,11 @@ function barrier(
   context.textBaseline = "middle";
   context.fillStyle = palette.ink;
   const text = t.machine.barrier(waiting.line, waiting.warps.length, warps);
+  // Over ribbons words need a ground.
+  const width = Math.min(plan.w, context.measureText(text).width);
+  context.fillStyle = palette.surface;
+  context.fillRect(plan.x + plan.w - width - 4 * unit, y - 15 * unit, width + 4 * unit, 14 * unit);
+  context.fillStyle = palette.ink;
   context.fillText(text, plan.x + plan.w, y - 8 * unit, plan.w);
 }
 

@@ -1,7 +1,6 @@
 // The bands with their titles, and the names of buffers and variables beside what they hold.
 import { t } from "../../strings";
 import type { Palette } from "../colours";
-import { COLUMNS } from "./contents";
 import type { Plan } from "./plan";
 
 /** Draw the bands, behind everything. */
@@ -41,7 +40,7 @@ export function paintTitles(
   }
 }
 
-/** Draw the names of all plots beside them: they stay until the plan is another one. */
+/** Draw the names of all plots beside them: they stay until cells have other places. */
 export function paintNames(
   context: CanvasRenderingContext2D,
   plan: Plan,
@@ -51,36 +50,56 @@ export function paintNames(
   const unit = palette.rem / 16;
   context.textBaseline = "middle";
   for (const plot of plan.plots) {
+    if (plot.band === "hbm") continue;
+    const middle = plot.y + plot.h / 2;
     context.font = `${10.5 * unit}px ${palette.mono}`;
     context.fillStyle = palette.ink;
+    context.textAlign = plot.scalar ? "left" : "right";
     if (plot.scalar) {
-      context.textAlign = "left";
-      const room = (COLUMNS / 3) * (plan.w / COLUMNS) - plot.w - 8 * unit;
-      context.fillText(
-        fit(context, plot.label, room),
-        plot.x + plot.w + 4 * unit,
-        plot.y + plot.h / 2,
-      );
-      continue;
+      const room = plan.w / plan.scalars - plot.w - 8 * unit;
+      context.fillText(fit(context, plot.label, room), plot.x + plot.w + 4 * unit, middle);
+    } else {
+      context.fillText(fit(context, plot.label, gutter - 8 * unit), plot.x - 5 * unit, middle);
     }
-    context.textAlign = "right";
+  }
+  paintRows(context, plan, palette, gutter);
+}
+
+/** Draw the names of buffers in global memory, each with the row that is in view. */
+export function paintRows(
+  context: CanvasRenderingContext2D,
+  plan: Plan,
+  palette: Palette,
+  gutter: number,
+): void {
+  const unit = palette.rem / 16;
+  const band = plan.bands[0];
+  if (band) {
+    const top = band.top + 22 * unit;
+    context.clearRect(0, top, plan.x - unit, band.bottom - top);
+  }
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  for (const plot of plan.plots) {
+    if (plot.band !== "hbm") continue;
     const middle = plot.y + plot.h / 2;
-    context.fillText(fit(context, plot.label, gutter - 8 * unit), plot.x - 5 * unit, middle);
-    if (plot.band === "hbm" && plot.buffer && plot.buffer.rowCells > 0) {
-      context.font = `${9.5 * unit}px ${palette.sans}`;
-      context.fillStyle = palette.soft;
-      const row = Math.floor(plot.first / plot.buffer.rowCells);
-      context.fillText(t.machine.row(row), plot.x - 5 * unit, middle + 12 * unit, gutter);
-      if (plot.partial) {
-        const from = plot.first - row * plot.buffer.rowCells;
-        context.fillText(t.machine.from(from), plot.x - 5 * unit, middle + 24 * unit, gutter);
-      }
-    }
+    const x = plot.x - 5 * unit;
+    context.font = `${10.5 * unit}px ${palette.mono}`;
+    context.fillStyle = palette.ink;
+    context.fillText(fit(context, plot.label, gutter - 8 * unit), x, middle);
+    if (!plot.buffer || plot.buffer.rowCells === 0) continue;
+    context.font = `${9.5 * unit}px ${palette.sans}`;
+    context.fillStyle = palette.soft;
+    const row = Math.floor(plot.first / plot.buffer.rowCells);
+    context.fillText(t.machine.row(row), x, middle + 12 * unit, gutter);
+    if (!plot.partial) continue;
+    const from = plot.first - row * plot.buffer.rowCells;
+    context.fillText(t.machine.from(from), x, middle + 24 * unit, gutter);
   }
 }
 
 /** Cut a name in its middle where it is too long. */
-function fit(context: CanvasRenderingContext2D, name: string, width: number): string {
+export function fit(context: CanvasRenderingContext2D, name: string, width: number): string {
   if (context.measureText(name).width <= width) return name;
   for (let keep = name.length - 1; keep > 2; keep--) {
     const head = Math.ceil(keep / 2);

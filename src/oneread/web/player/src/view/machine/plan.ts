@@ -5,7 +5,9 @@ import type { Buffer } from "../../model";
 import type { Band } from "../colours";
 import { COLUMNS, type Contents, linesOf } from "./contents";
 
+/** Single numbers side by side, and the room that one has with its name, in rem. */
 const MOST_SCALARS = 3;
+const SCALAR_ROOM = 4.75;
 
 export interface Plot {
   readonly band: Band;
@@ -42,6 +44,8 @@ export interface Plan {
   /** Left edge and width of the grid. */
   readonly x: number;
   readonly w: number;
+  /** Single numbers side by side. */
+  readonly scalars: number;
   readonly bands: readonly BandPlan[];
   readonly plots: readonly Plot[];
   /** Where the lanes of each warp begin. */
@@ -50,6 +54,7 @@ export interface Plan {
 
 interface Sizes {
   readonly unit: number;
+  readonly scalars: number;
   readonly x: number;
   readonly w: number;
 }
@@ -64,8 +69,11 @@ export function plans(
 ): Plan[] {
   const unit = rem / 16;
   const edge = 6 * unit;
-  const w = Math.floor(((width - gutter - 2 * edge) / COLUMNS) * ratio) / ratio;
-  const sizes: Sizes = { unit, x: Math.round(gutter), w: Math.max(4, w) };
+  const w = Math.floor(((width - gutter - edge) / COLUMNS) * ratio) / ratio;
+  const grid = Math.max(4, w);
+  const across = Math.floor((grid * COLUMNS) / (SCALAR_ROOM * rem));
+  const scalars = Math.max(1, Math.min(MOST_SCALARS, across));
+  const sizes: Sizes = { unit, scalars, x: Math.round(gutter), w: grid };
   const parts = all.map((one) => [
     globalPart(one, sizes),
     sharedPart(one, sizes),
@@ -88,7 +96,8 @@ export function plans(
       bands.push({ band: names[index]!, top, bottom: top + heights[index]! });
       top += heights[index]!;
     });
-    return { width, height: top, x: sizes.x, w: sizes.w * COLUMNS, bands, plots, warps };
+    const { x, w: cell } = sizes;
+    return { width, height: top, x, w: cell * COLUMNS, scalars, bands, plots, warps };
   });
 }
 
@@ -141,7 +150,7 @@ function globalPart(contents: Contents & { passes: number }, sizes: Sizes): Part
 }
 
 function sharedPart(contents: Contents, sizes: Sizes): Part {
-  const { unit, x, w } = sizes;
+  const { unit, scalars, x, w } = sizes;
   const h = Math.round(Math.max(8 * unit, Math.min(w * 0.95, 15 * unit)));
   let y = HEAD * unit;
   const base = {
@@ -173,9 +182,9 @@ function sharedPart(contents: Contents, sizes: Sizes): Part {
     return plot;
   });
   contents.scalars.forEach((buffer, index) => {
-    const place = index % MOST_SCALARS;
+    const place = index % scalars;
     if (place === 0) y += 3 * unit;
-    const left = x + Math.floor((place * COLUMNS) / MOST_SCALARS) * w;
+    const left = x + Math.floor((place * COLUMNS) / scalars) * w;
     const shape = { w: Math.max(w, Math.round(15 * unit)), h: Math.max(h, Math.round(11 * unit)) };
     plots.push({
       ...base,
@@ -189,7 +198,7 @@ function sharedPart(contents: Contents, sizes: Sizes): Part {
       scalar: true,
       partial: false,
     });
-    if (place === MOST_SCALARS - 1 || index === contents.scalars.length - 1)
+    if (place === scalars - 1 || index === contents.scalars.length - 1)
       y += shape.h + 6 * unit;
   });
   return { height: y + (FOOT - 6) * unit, plots, warps: NO_WARPS };
@@ -229,6 +238,26 @@ function registerPart(contents: Contents, sizes: Sizes): Part {
     y += 7 * unit;
   }
   return { height: y + (FOOT - 7) * unit, plots, warps };
+}
+
+/** Whether all cells of a plan stand where those of another one stand, whatever they are of. */
+export function fits(one: Plan, other: Plan): boolean {
+  return alike(one, other, ["label", "count", "own", "passes", "x", "y", "w", "h", "pitch"]);
+}
+
+/** Whether two plans of one recording are the same. */
+export function isSame(one: Plan, other: Plan): boolean {
+  return fits(one, other) && alike(one, other, ["first", "warp"]);
+}
+
+function alike(one: Plan, other: Plan, parts: readonly (keyof Plot)[]): boolean {
+  const { width, bands, plots } = one;
+  return (
+    width === other.width &&
+    bands.every(({ bottom }, index) => bottom === other.bands[index]?.bottom) &&
+    plots.length === other.plots.length &&
+    plots.every((plot, index) => parts.every((part) => plot[part] === other.plots[index]![part]))
+  );
 }
 
 /** Return the left and the upper edge of a cell of a plot, counted from its first. */

@@ -9,7 +9,7 @@ import { CellPainter } from "./cells";
 import { paintMarks } from "./marks";
 import { COLUMNS, type Window, linesOf } from "./contents";
 import type { Plan, Plot } from "./plan";
-import { paintBands, paintNames, paintTitles } from "./names";
+import { paintBands, paintNames, paintRows, paintTitles } from "./names";
 import { hasRibbons, paintRibbons } from "./ribbons";
 
 /** How long a ribbon takes at speed 1, in milliseconds. */
@@ -30,7 +30,7 @@ export class Stage {
   readonly #under: CanvasRenderingContext2D;
   readonly #middle: CanvasRenderingContext2D;
   readonly #over: CanvasRenderingContext2D;
-  readonly #cells = new CellPainter();
+  #cells = new CellPainter();
   readonly #windows = new Map<number, Window>();
   #plan: Plan | null = null;
   #ratio = 0;
@@ -39,6 +39,8 @@ export class Stage {
   #block = -1;
   /** Which block it is, of how many threads. */
   #whose = "";
+  /** What the step in view asks for: it is followed first, then drawn. */
+  #asked: { seen: Seen; at: number; all: readonly Request[] } | null = null;
   #drawn: readonly unknown[] = [];
   #behind: readonly unknown[] = [];
 
@@ -67,11 +69,18 @@ export class Stage {
       changed = this.#windows.size > 0;
       this.#windows.clear();
     }
-    const all = seen.at < 0 ? [] : requests(seen.recording, seen.at);
-    for (const request of all) {
+    for (const request of this.#requests(seen)) {
       if (request.buffer.space === "global") changed = this.#follow(request) || changed;
     }
     return changed;
+  }
+
+  #requests(seen: Seen): readonly Request[] {
+    const { at, recording } = seen;
+    if (this.#asked?.seen !== seen || this.#asked.at !== at) {
+      this.#asked = { seen, at, all: at < 0 ? [] : requests(recording, at) };
+    }
+    return this.#asked.all;
   }
 
   #follow(request: Request): boolean {
@@ -102,11 +111,13 @@ export class Stage {
     this.#drawn = now;
     this.#fit(plan);
     const state = recording.state(at);
-    const all = at < 0 ? [] : requests(recording, at);
+    const all = this.#requests(seen);
     const extents = ({ buffer, variable }: Plot): Extent =>
       extentOf(recording, buffer?.space ?? "register", buffer?.name ?? variable);
     const whose = shapeOf(recording, block);
-    if (this.#cells.paint(this.#middle, plan, colours, state, block, extents)) {
+    const drawing = this.#cells.paint(this.#middle, plan, colours, state, block, extents);
+    if (drawing === "rows") paintRows(this.#middle, plan, colours, view.gutter);
+    if (drawing === "all") {
       paintNames(this.#middle, plan, colours, view.gutter);
       this.#whose = "";
     }
@@ -155,6 +166,8 @@ export class Stage {
     if (old && ratio === this.#ratio && old.width === plan.width && old.height === plan.height)
       return;
     this.#ratio = ratio;
+    this.#cells = new CellPainter(); // a canvas of another size is empty
+    this.#behind = [];
     this.host.style.height = `${plan.height}px`;
     for (const context of [this.#under, this.#middle, this.#over]) {
       const { canvas } = context;
