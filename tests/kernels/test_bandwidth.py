@@ -16,6 +16,7 @@ def test_rate_of_any_size_is_a_number(traffic: str, n_bytes: int, threads: int) 
     assert 0.001 < native.bandwidth(traffic, n_bytes, threads) < 1e5
 
 
+@pytest.mark.alone
 def test_caches_are_faster_than_memory() -> None:
     assert native.bandwidth("read", 1 << 15, 1) > native.bandwidth("read", 1 << 28, 1)
 

@@ -6,6 +6,7 @@ share their memory.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 import oneread
 from oneread.spec import OPS
-from oneread.testing import assert_close_to_truth, max_ulp_error
+from oneread.testing import assert_close_to_truth, max_ulp_error, ulp
 
 Array = NDArray[Any]
 Everything = Callable[..., Any]
@@ -75,6 +76,23 @@ print(json.dumps({
 """
 )
 
+#: A gradient of 2^20 makes those of zeros numbers of float16. It alone takes memory, 4 GiB.
+GRADIENT_OF_ROW = (
+    ROW
+    + """
+import torch, oneread.torch
+leaf = torch.from_numpy(x).requires_grad_()
+oneread.torch.logsumexp(leaf, dtype=torch.float32).backward(torch.full((1,), 2.0**20))
+dx = leaf.grad[0]
+near = sorted({c for s in special for c in range(max(0, s - 9), min(V, s + 9))})
+print(json.dumps({
+    "got": dx[near].tolist(), "want": [2**20 * math.exp(float(x[0, c])) / d for c in near],
+    "others": dx[99::9973].unique().tolist(), "ran": oneread.last_kernel().name,
+    "grown": peak() - before,
+}))
+"""
+)
+
 
 def test_row_of_more_than_2_to_the_31_columns_is_read(fresh: Callable[..., Any]) -> None:
     said = fresh(READ_ROW.replace("THREADS", "2"))
@@ -99,6 +117,19 @@ def test_other_ops_of_more_than_2_to_the_31_columns(fresh: Callable[..., Any]) -
     error = max_ulp_error(np.float32(said["probs"]), np.array(said["truths"]))
     assert error <= OPS["softmax_topk"].max_ulp
     assert said["grown"] < 64 << 20
+
+
+def test_gradient_of_more_than_2_to_the_31_columns(fresh: Callable[..., Any]) -> None:
+    # pytorch/pytorch#103501
+    pytest.importorskip("torch", reason="gradients are of PyTorch's tensors")
+    if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 6 << 30:
+        pytest.skip("needs 6 GiB of memory")
+    said = fresh(GRADIENT_OF_ROW)
+    assert (np.abs(np.subtract(said["got"], said["want"])) <= ulp(said["want"], "float16")).all()
+    assert len(said["others"]) == 1
+    assert said["others"][0] == said["got"][1]
+    assert said["ran"] == "logits_gradient"
+    assert said["grown"] < 5 << 30
 
 
 @pytest.fixture

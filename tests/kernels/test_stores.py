@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import oneread
-from oneread.runtime import cpu
+from oneread.runtime import cpu, reuse
 from oneread.spec import FLOAT_DTYPES, OPS
 
 Array = NDArray[Any]
@@ -127,7 +127,10 @@ def test_bits_do_not_depend_on_the_kind_of_store(
         assert (record.stores, record.layout) == (kind, "rows"), how
         assert (alone.bits(result).reshape(TIMES, alone.rows, -1) == expected).all(), how
 
+    reuse.forget()
     check(run(many), "regular", "a fresh output")
+    large = many.nbytes >= reuse.LARGE_BYTES
+    check(run(many), stores if large else "regular", "the memory of the one before")
     y = memory.empty(many.shape, many.dtype, 0)
     check(run(many, out=y, threads=1), stores, "an output at a line")
     y = memory.empty(many.shape, many.dtype, many.itemsize)
@@ -139,12 +142,17 @@ def test_bits_do_not_depend_on_the_kind_of_store(
 
 
 @pytest.mark.parametrize(("rows", "stores"), [(100, "regular"), (700, "streaming")])
-def test_given_outputs_far_larger_than_caches_are_stored_past_them(rows: int, stores: str) -> None:
+def test_outputs_far_larger_than_caches_are_stored_past_them_but_for_new_memory(
+    rows: int, stores: str
+) -> None:
     x = np.zeros((rows, 25_000), "f4")
     oneread.softmax(x, out=np.empty_like(x))
     assert oneread.last_kernel().stores == stores
+    reuse.forget()
     oneread.softmax(x)
     assert oneread.last_kernel().stores == "regular"
+    oneread.softmax(x)
+    assert oneread.last_kernel().stores == stores
 
 
 @pytest.mark.parametrize(("name", "stores"), [("regular", "regular"), ("streaming", "streaming")])

@@ -23,7 +23,10 @@ import pytest
 from oneread.runtime.cpu import native
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / "src/oneread/kernels/cpu" / name for name in ("isa.cpp", "textbook_isa.cpp")]
+KERNELS = ROOT / "src/oneread/kernels/cpu"
+SOURCES = [KERNELS / name for name in ("isa.cpp", "textbook_isa.cpp")]
+#: Where `make` builds.
+BUILT = ROOT / "build/venv/CMakeFiles"
 CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
 X86 = ("x86_64_v2", "x86_64_v3", "x86_64_v4", "scalar")
 
@@ -67,17 +70,26 @@ def flags(namespace: str) -> list[str]:
     return ["-std=c++20", "-fPIC", "-DNDEBUG", f"-DONEREAD_ISA={namespace}", *found]
 
 
+def built(namespace: str) -> list[Path]:
+    """Return what `make` built of the sources as they are; none if that is not there."""
+    folder = BUILT / f"isa_{namespace}.dir"
+    found = [folder / f"{source.relative_to(ROOT)}.o" for source in SOURCES]
+    changed = max(path.stat().st_mtime for path in (*KERNELS.iterdir(), ROOT / "CMakeLists.txt"))
+    fresh = all(path.exists() and path.stat().st_mtime > changed for path in found)
+    return found if fresh else []
+
+
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> Objects:
-    """Return the object file of each instruction set, compiled as the build does."""
+    """Return the object file of each instruction set: the build's, or compiled as it does."""
     folder, command = tmp_path_factory.mktemp("objects"), compiler()
 
     def compiled(namespace: str) -> Path:
-        parts = [folder / f"{namespace}-{source.stem}.o" for source in SOURCES]
-        for source, part in zip(SOURCES, parts, strict=True):
-            subprocess.run(
-                [*command, *flags(namespace), "-w", "-c", source, "-o", part], check=True
-            )
+        parts = built(namespace)
+        for source in SOURCES[len(parts) :]:
+            parts.append(folder / f"{namespace}-{source.stem}.o")
+            words = [*command, *flags(namespace), "-w", "-c", source, "-o", parts[-1]]
+            subprocess.run(words, check=True)
         made = folder / f"{namespace}.o"
         subprocess.run([*command, "-r", "-nostdlib", *parts, "-o", made], check=True)
         return made

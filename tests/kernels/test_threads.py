@@ -103,6 +103,7 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - begun
 
 
+@pytest.mark.alone
 @each_op
 def test_the_gil_is_released(op: str, everything: Everything) -> None:
     def call_on(rows: int) -> Callable[[], Any]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oneread.runtime.lines import Lines, Places, fit, lines_of, mask_lies_alike, rows_of
+from oneread.runtime.lines import (
+    Lines,
+    Places,
+    fit,
+    lines_of,
+    mask_lies_alike,
+    rows_between,
+    rows_of,
+)
 from oneread.spec import ShapeError
 
 
@@ -68,6 +76,27 @@ def test_access_is_as_wide_as_input_and_result_lie_alike(
     lines = lines_of((9, vocab), 1, (vocab, 1), (y_step, 1))
     rows = rows_of("float32", lines, places, result=True)
     assert (rows.rows, rows.vocab, rows.vector_bytes, rows.aligned) == (9, vocab, width, aligned)
+
+
+@pytest.mark.parametrize(
+    ("types", "places", "y_step", "width"),
+    [
+        (("bfloat16", "float32"), Places(), 1001, 16),
+        (("bfloat16", "float32"), Places(x=2, y=4), 1001, 16),
+        (("bfloat16", "float32"), Places(), 1005, 16),  # float32 is written by fours
+        (("bfloat16", "float32"), Places(x=2, y=8), 1001, 2),
+        (("bfloat16", "float32"), Places(x=4, y=0), 1001, 4),
+        (("float32", "bfloat16"), Places(x=8, y=4), 1001, 16),
+        (("float32", "bfloat16"), Places(), 1003, 8),
+        (("float16", "bfloat16"), Places(x=2, y=4), 1001, 2),
+    ],
+)
+def test_access_is_as_wide_as_a_result_of_another_type_lies_alike(
+    types: tuple[str, str], places: Places, y_step: int, width: int
+) -> None:
+    lines = lines_of((9, 1001), 1, (1001, 1), (y_step, 1))
+    rows = rows_between(*types, lines, places)
+    assert (rows.dtype, rows.vector_bytes, rows.aligned) == (types[0], width, False)
 
 
 @pytest.mark.parametrize(

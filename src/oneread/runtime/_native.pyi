@@ -102,6 +102,67 @@ def textbook(
     k) float32 or float64, contiguous.
     """
 
+def logits_gradient(
+    x: Operand,
+    dx: Operand,
+    lse: Operand,
+    scale: Operand | None,
+    slope: Operand | None,
+    square: Operand | None,
+    target: Operand | None,
+    at_target: Operand | None,
+    uniform: Operand | None,
+    class_weight: Operand | None,
+    softcap: float,
+    temperature: float | Operand | None,
+    threads: int,
+    fresh: bool,
+) -> None:
+    """Write the gradient of statistics of each row of logits to `dx`, which may be `x` itself.
+
+    Rows lie along the last axis, of one float type, their elements side by side. With
+    l = z / temperature - lse and p = exp(l) it is (p (scale + slope l + square p) + uniform w +
+    at_target in column target) dz/dx, where w is `class_weight` or 1, z is x, or with a `softcap`
+    above 0 softcap tanh(x / softcap). lse, scale, slope, square, at_target and uniform: (rows,),
+    class_weight (columns,), float32, of float64 rows float64; target int64 (rows,); temperature a
+    number or float64 (rows,). All contiguous; None is 0. Rows whose numbers are all 0 become 0.
+    `fresh` as in `softmax`.
+    """
+
+def softmax_backward(
+    y: Operand, grad: Operand, dx: Operand, log: bool, threads: int, fresh: bool
+) -> None:
+    """Write the gradient to the logits of softmax (or log_softmax), whose result is `y`, to `dx`.
+
+    Rows lie along the last axis, of one float type, their elements side by side; `dx` may be `y`
+    or `grad` itself. `fresh` as in `softmax`.
+    """
+
+class LentMemory:
+    """Memory for a large result, at a huge page; it goes back with this object.
+
+    `used` says whether it was lent before, so that its pages are there. tracemalloc counts the
+    bytes that were asked for.
+    """
+
+    def __init__(self, n_bytes: int) -> None: ...
+    @property
+    def used(self) -> bool: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+def keeps(n_bytes: int) -> bool:
+    """Whether `LentMemory` of that size would be `used`."""
+
+def keep_at_most(n_bytes: int) -> int:
+    """Keep no more bytes that nobody has; the oldest of what is beyond goes to the system.
+
+    Returns the limit until now.
+    """
+
+def kept_bytes() -> int:
+    """Return how many bytes that nobody has are kept."""
+
 def count(call: Callable[[], Any]) -> tuple[Any, int, int, int, int, int, int, int]:
     """Call a function and count the accesses of the ops that it runs in this thread.
 
@@ -161,35 +222,40 @@ class CudaLaunch:
         """
 
 class CudaCalls:
-    """softmax and log_softmax of CUDA tensors as most are made, their launches kept by geometry.
+    """Calls of CUDA tensors as most are made, their launches kept by geometry.
 
-    `tensor` is PyTorch's type, `floats` its element types with their names. `watchers` say, each
+    `tensor` is PyTorch's type, `types` its element types with their names. `watchers` say, each
     called without arguments, whether something in PyTorch wants to see what is done;
     ``levels._current_level`` is that of forward-mode gradients. ``stream(device)`` is the current
-    stream. ``fresh(x)`` makes a result like `x`; ``packed(shape, strides, dtype)`` makes it faster,
-    on the current GPU, or is None. ``counts((out,))`` counts a write to `out`, and
-    ``prepare(log, dtype, rows, vocab, device)`` makes a launch.
+    stream. ``fresh(x, shape, dtype)`` makes a result beside `x`; ``packed(shape, strides, dtype)``
+    makes it faster, on the current GPU, or is None. ``counts((out,))`` counts a write to `out`.
+
+    ``prepare(what, dtype, shape, device, beside)`` is asked once for each geometry; `beside` is the
+    type and shape of what is read beside `x`, or None. It returns None to leave such calls to the
+    long way, else a launch, its results, and which of its numbers the address of `beside` is. A
+    result is None, or its type, its shape, which number its address is (-1: `y`) and what that is
+    to be a multiple of.
     """
 
     def __init__(
         self,
         tensor: type,
-        floats: dict[Any, str],
+        types: dict[Any, str],
         watchers: list[Callable[[], Any]],
         levels: Any,
         stream: Callable[[int], int],
-        fresh: Callable[[Any], Any],
+        fresh: Callable[[Any, tuple[int, ...], Any], Any],
         packed: Callable[[Any, Any, Any], Any] | None,
         counts: Callable[[Any], Any],
-        prepare: Callable[[bool, str, int, int, int], CudaLaunch],
+        prepare: Callable[..., tuple[CudaLaunch, Sequence[Any], int] | None],
     ) -> None: ...
-    def function(self) -> Callable[[bool, Any, Any], Any]:
-        """Return what takes (log, x, out) and returns the result.
+    def function(self) -> Callable[[int, Any, Any, Any], Any]:
+        """Return what takes (what, x, beside, out) and returns the result, or a tuple of several.
 
-        It returns None, with nothing done, where anything is out of the ordinary. Ordinary are a
-        tensor of floats whose elements lie side by side from a multiple of 16 bytes on, with up to
-        5 axes, no gradient to it and no lazy negation, and an `out` like it: `x` itself, or memory
-        apart from it.
+        It returns None, with nothing done, where anything is out of the ordinary. Ordinary are
+        tensors whose elements lie side by side, with up to 5 axes, no gradient to them and no lazy
+        negation, `x` from a multiple of 16 bytes on; an `out` is the result that it shall be, or a
+        tuple of these: `x` itself, or memory apart from all other.
         """
 
 def compiled_isas() -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from oneread.runtime.lines import (
     fit,
     lines_of,
     mask_lies_alike,
+    rows_between,
     rows_of,
 )
 from oneread.runtime.tuning import (
@@ -37,6 +38,7 @@ from oneread.runtime.tuning import (
 from oneread.spec import KernelRecord, ShapeError
 
 __all__ = [
+    "FIRST",
     "VECTOR_BYTES",
     "Launch",
     "Manner",
@@ -50,16 +52,20 @@ __all__ = [
     "note",
     "prepared",
     "softmax",
+    "writes",
 ]
 
 _HEADERS: Final = (
-    "beside.cuh", "candidates.cuh", "element.cuh", "ending.cuh", "moments.cuh", "order.cuh",
-    "place.cuh", "ptx.cuh", "results.cuh", "row.cuh", "running.cuh", "shortlist.cuh",
+    "backward.cuh", "beside.cuh", "candidates.cuh", "element.cuh", "ending.cuh", "missing.cuh",
+    "moments.cuh", "order.cuh", "place.cuh", "ptx.cuh", "results.cuh", "row.cuh", "running.cuh",
+    "shortlist.cuh", "sum.cuh",
 )  # fmt: skip
 #: Shapes that are kept ready; the kernels themselves are few.
 _MOST_GEOMETRIES: Final = 4096
 _MOST_BLOCKS: Final = 2**31 - 1
 _OPS: Final = ("softmax", "log_softmax", "logsumexp")
+#: In the place of a number of a launch: the address that comes second, that of the result.
+FIRST: Final = -1
 
 #: What ran, numbered in the order of these.
 _records: dict[KernelRecord, int] = {}
@@ -98,8 +104,16 @@ class Manner(NamedTuple):
 
 
 def softmax(x: Memory, y: Memory, axis: int, log: bool, manner: Manner) -> None:
-    """Put softmax or log_softmax along an axis into the stream of `x`."""
+    """Put softmax or log_softmax along an axis into the stream of `x`.
+
+    `y` may be of another type, where `writes` says so.
+    """
     _run("log_softmax" if log else "softmax", x, y, axis, manner)
+
+
+def writes(dtype: str, written: str) -> bool:
+    """Whether softmax and log_softmax of one type can write another."""
+    return dtype == written or "float64" not in (dtype, written)
 
 
 def logsumexp(x: Memory, lse: Memory, axis: int, manner: Manner) -> None:
@@ -134,6 +148,7 @@ def _run(op: str, x: Memory, y: Memory, axis: int, manner: Manner) -> None:
     launch = prepared(
         op, x.dtype, x.shape, x.strides, y.strides, axis, kind, places, x.device, manner.by_length,
         where.strides if where else None, bool(manner.lengths),
+        y.dtype if op != "logsumexp" else x.dtype,
     )  # fmt: skip
     launch(x.stream, x.address, y.address, given.value, given.address, masks, manner.lengths)
 
@@ -163,12 +178,17 @@ class Launch(native.CudaLaunch):
 def prepared(
     op: str, dtype: str, shape: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...],
     axis: int, tempered: int, places: Places, device: int, by_length: bool,
-    where: tuple[int, ...] | None = None, lengths: bool = False,
+    where: tuple[int, ...] | None = None, lengths: bool = False, written: str = "",
 ) -> Launch:  # fmt: skip
-    """Return what launches the kernel for a geometry: strides and offsets are part of that."""
+    """Return what launches the kernel for a geometry: strides and offsets are part of that.
+
+    `written` is the type of y, that of x if left out.
+    """
     gpu = driver.device(device)
     lines = lines_of(shape, axis, x, y if op != "logsumexp" else None, where)
     beside = {"LENGTHS": 1} if lengths else {}
+    if written not in ("", dtype):
+        beside["RESULT"] = ELEMENTS[written][0]
     steps = {lines.x[2]}
     if op != "logsumexp":
         steps.add(lines.y[2])
@@ -177,7 +197,10 @@ def prepared(
         beside["WHERE"] = 1
     if steps != {1}:
         return _across(op, dtype, lines, tempered, places, beside, gpu)
-    rows = rows_of(dtype, lines, places, op != "logsumexp")
+    if "RESULT" in beside:
+        rows = rows_between(dtype, written, lines, places)
+    else:
+        rows = rows_of(dtype, lines, places, op != "logsumexp")
     if lines.outer > 1:
         beside["LOOPS"] = 2
     if where is not None and mask_lies_alike(lines, places, rows):

@@ -9,7 +9,14 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, cuda, driver
-from oneread.runtime.lines import VECTOR_BYTES, Lines, Places, lines_of, rows_of
+from oneread.runtime.lines import (
+    VECTOR_BYTES,
+    Lines,
+    Places,
+    lines_of,
+    mask_lies_alike,
+    rows_of,
+)
 from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
 from oneread.spec import KernelRecord
 
@@ -80,16 +87,29 @@ class Reading(NamedTuple):
     numbers: tuple[int, ...]
     record: KernelRecord
     what: str
+    strides: tuple[int, ...]
 
-    def __call__(
-        self, x: cuda.Memory, fields: Fields, selects: int, temperature: cuda.Temperature
-    ) -> None:
+    def __call__(self, x: cuda.Memory, fields: Fields, selects: int, manner: cuda.Manner) -> None:
         """Put it into the stream of `x`."""
+        given, where = manner.temperature or cuda.Temperature(), manner.where
+        launch = self.launch(fields, selects)
+        launch(
+            x.stream, x.address, fields.result, given.value, given.address,
+            where.address if where else 0, manner.lengths,
+        )  # fmt: skip
+
+    def launch(self, fields: Fields, selects: int) -> cuda.Launch:
+        """Return it with where all but the first of the fields lie."""
         numbers = [*self.numbers, selects, *fields[1:]]
-        launch = cuda.Launch(
-            self.function, self.grid, self.block, 0, numbers, self.record, self.what
+        return cuda.Launch(
+            self.function, self.grid, self.block, 0, numbers, self.record, self.what, self.strides
         )
-        launch(x.stream, x.address, fields.result, temperature.value, temperature.address)
+
+    def number_of(self, field: str) -> int:
+        """Return which of the launch's numbers the address of a field of `Read` or `Fields` is."""
+        if field == "lse":
+            return cuda.FIRST
+        return len(self.numbers) + Fields._fields.index(field)
 
 
 def read(
@@ -99,14 +119,15 @@ def read(
 
     Ranks beyond the first four of a row are counted by another read for each four of them.
     """
-    given = manner.temperature or cuda.Temperature()
-    kind = 0 if manner.temperature is None else 2 if given.address else 1
+    given, where = manner.temperature, manner.where
+    kind = 0 if given is None else 2 if given.address else 1
+    places = Places(x.address % VECTOR_BYTES, 0, where.address % VECTOR_BYTES if where else 0)
     for now in launches(asked):
         ready = prepared(
-            now, x.dtype, x.shape, x.strides, axis, kind, x.address % VECTOR_BYTES, x.device,
-            manner.by_length,
+            now, x.dtype, x.shape, x.strides, axis, kind, places, x.device, manner.by_length,
+            where.strides if where else None, bool(manner.lengths),
         )  # fmt: skip
-        ready(x, fields, selects, given)
+        ready(x, fields, selects, manner)
         fields = fields._replace(
             selected=0, select=fields.select + MOST_RANKS * _BYTES,
             rank=fields.rank + MOST_RANKS * _BYTES, logits=fields.logits + MOST_RANKS * _BYTES,
@@ -123,43 +144,53 @@ def launches(asked: Asked) -> list[Asked]:
 @lru_cache(maxsize=_MOST_GEOMETRIES)
 def prepared(
     asked: Asked, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], axis: int,
-    tempered: int, offset: int, device: int, by_length: bool,
+    tempered: int, places: Places, device: int, by_length: bool,
+    where: tuple[int, ...] | None = None, lengths: bool = False,
 ) -> Reading:  # fmt: skip
     """Return the kernel for a geometry."""
-    where = driver.device(device)
-    lines = lines_of(shape, axis, strides, None)
-    if lines.x[2] == 1 or lines.vocab <= 1:
-        what = rows_of(dtype, lines, Places(offset), result=False)
-        return _along(asked, what, lines, tempered, by_length, where)
-    return _across(asked, dtype, lines, tempered, where)
-
-
-def _along(
-    asked: Asked, rows: Rows, lines: Lines, tempered: int, by_length: bool, where: driver.Device
-) -> Reading:
-    """Rows whose columns lie side by side."""
+    gpu = driver.device(device)
+    lines = lines_of(shape, axis, strides, None, where)
+    beside = {"LENGTHS": 1} if lengths else {}
+    steps = {lines.x[2]}
+    if where is not None:
+        steps.add(lines.where[2])
+        beside["WHERE"] = 1
+    if steps != {1} and lines.vocab > 1:
+        return _across(asked, dtype, lines, tempered, beside, gpu)
+    rows = rows_of(dtype, lines, places, result=False)
+    if where is not None and mask_lies_alike(lines, places, rows):
+        beside["WHERE"] = 2
     choice = choose(
-        "read", rows, where.target, temperature=tempered, by_length=by_length, ranks=asked.ranks
+        "read", rows, gpu.target, temperature=tempered, by_length=by_length, ranks=asked.ranks
     )
+    return _along(asked, rows, lines, choice.beside(beside), gpu)
+
+
+def _along(asked: Asked, rows: Rows, lines: Lines, choice: Choice, gpu: driver.Device) -> Reading:
+    """Rows whose columns lie side by side."""
     function = cuda._loaded(
-        where.index, choice.kernel, defines(choice, asked), choice.dynamic_bytes, choice.cluster
+        gpu.index, choice.kernel, defines(choice, asked), choice.dynamic_bytes, choice.cluster
     )
     return Reading(
         function, cuda._checked_grid(choice.grid(rows.rows), "read", lines), choice.block,
         (lines.rows, lines.inner, lines.vocab, lines.x[0], lines.x[1]),
-        _record(choice.kernel, rows.dtype, "rows", choice.cluster, where),
-        cuda._what("read", rows.dtype, lines),
+        _record(choice.kernel, rows.dtype, "rows", choice.cluster, gpu),
+        cuda._what("read", rows.dtype, lines), (lines.inner, lines.x[0], 0, *lines.where),
     )  # fmt: skip
 
 
-def _across(asked: Asked, dtype: str, lines: Lines, tempered: int, where: driver.Device) -> Reading:
+def _across(
+    asked: Asked, dtype: str, lines: Lines, tempered: int, beside: dict[str, int],
+    gpu: driver.Device,
+) -> Reading:  # fmt: skip
     """Rows whose neighbours lie side by side, or that are strewn over memory."""
-    macros = across_defines(dtype, tempered, asked)
+    macros = across_defines(dtype, tempered, asked) | beside
     grid = cuda._checked_grid(lines.outer * -(-lines.inner // _SIDE), "read", lines)
-    function = cuda._loaded(where.index, _ACROSS, tuple(macros.items()), 0, 1)
+    function = cuda._loaded(gpu.index, _ACROSS, tuple(macros.items()), 0, 1)
     return Reading(
         function, grid, _SIDE * _SHARES, (lines.outer, lines.inner, lines.vocab, *lines.x),
-        _record(_ACROSS, dtype, "strided", 1, where), cuda._what("read", dtype, lines),
+        _record(_ACROSS, dtype, "strided", 1, gpu), cuda._what("read", dtype, lines),
+        (lines.inner, lines.x[0], 0, *lines.where),
     )  # fmt: skip
 
 

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from oneread.runtime import cubins, cuda, driver
-from oneread.runtime.lines import Lines
-from oneread.runtime.tuning import ELEMENTS, Choice, Rows, choices, choose
+from oneread.runtime.lines import VECTOR_BYTES, Places, lines_of, mask_lies_alike, rows_of
+from oneread.runtime.tuning import ELEMENTS, Choice, choices, choose
 from oneread.spec import KernelRecord
 
-__all__ = ["Asked", "Places", "ahead", "finds", "note_sort", "prepared", "topk"]
+__all__ = ["Asked", "Results", "ahead", "finds", "note_sort", "prepared", "topk"]
 
 #: Winners of a row that the kernels of the table find.
 MOST_K: Final = 2048
@@ -51,12 +51,14 @@ class Asked(NamedTuple):
     """Whether the normalizer of the whole row is needed."""
 
 
-class Places(NamedTuple):
-    """Addresses of the results, each contiguous with k a row; `lse` is one a row, 0 for none."""
+class Results(NamedTuple):
+    """Addresses of the results, each contiguous with k a row; `lse` is one a row; 0 for none."""
 
     values: int
     indices: int
     lse: int = 0
+    logits: int = 0
+    """The winners' numbers themselves, besides values that are something else."""
 
 
 class Ready(NamedTuple):
@@ -69,51 +71,62 @@ class Ready(NamedTuple):
     numbers: tuple[int, ...]
     record: KernelRecord
     what: str
+    strides: tuple[int, ...]
 
 
-def topk(x: cuda.Memory, asked: Asked, places: Places, manner: cuda.Manner) -> None:
-    """Put the winners of each row into the stream of `x`, of shape (rows, columns)."""
-    given = manner.temperature or cuda.Temperature()
+def topk(x: cuda.Memory, axis: int, asked: Asked, results: Results, manner: cuda.Manner) -> None:
+    """Put the winners of each row along an axis, whose columns lie side by side, into its stream.
+
+    So do the bytes of a mask.
+    """
+    given, where = manner.temperature or cuda.Temperature(), manner.where
     kind = 0 if manner.temperature is None else 2 if given.address else 1
+    masks = where.address if where else 0
     ready = prepared(
-        asked, x.dtype, x.shape, x.strides, kind, x.address % cuda.VECTOR_BYTES, x.device,
-        manner.by_length,
+        asked, x.dtype, x.shape, x.strides, axis, kind,
+        Places(x.address % VECTOR_BYTES, 0, masks % VECTOR_BYTES), x.device, manner.by_length,
+        where.strides if where else None, bool(manner.lengths),
     )  # fmt: skip
     launch = cuda.Launch(
         ready.function, ready.grid, ready.block, ready.dynamic_bytes,
-        [*ready.numbers, places.indices, places.lse], ready.record, ready.what,
+        [*ready.numbers, *results[1:]], ready.record, ready.what, ready.strides,
     )  # fmt: skip
-    launch(x.stream, x.address, places.values, given.value, given.address)
+    launch(
+        x.stream, x.address, results.values, given.value, given.address, masks, manner.lengths
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=_MOST_GEOMETRIES)
 def prepared(
-    asked: Asked, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tempered: int,
-    offset: int, device: int, by_length: bool,
+    asked: Asked, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], axis: int,
+    tempered: int, places: Places, device: int, by_length: bool,
+    where: tuple[int, ...] | None = None, lengths: bool = False,
 ) -> Ready:  # fmt: skip
-    """Return the kernel for a geometry whose columns lie side by side."""
-    where = driver.device(device)
-    rows, vocab = shape
-    size, width = ELEMENTS[dtype][1], cuda.VECTOR_BYTES
-    aligned = not (
-        offset % width or vocab * size % width or (rows > 1 and strides[0] * size % width)
-    )
-    what = Rows(dtype, rows, vocab, width, aligned, asked.k)
-    choice = choose("topk", what, where.target, temperature=tempered, by_length=by_length)
-    lines = Lines(1, rows, vocab, (0, strides[0], 1), (0, asked.k, 1))
-    grid = cuda._checked_grid(choice.grid(rows), "top-k", lines)
+    """Return the kernel for a geometry."""
+    gpu = driver.device(device)
+    lines = lines_of(shape, axis, strides, None, where)
+    rows = rows_of(dtype, lines, places, result=False)._replace(k=asked.k)
+    beside = {"LENGTHS": 1} if lengths else {}
+    if lines.outer > 1:
+        beside["LOOPS"] = 2
+    if where is not None:
+        beside["WHERE"] = 2 if mask_lies_alike(lines, places, rows) else 1
+    choice = choose("topk", rows, gpu.target, temperature=tempered, by_length=by_length)
+    choice = choice.beside(beside)
+    grid = cuda._checked_grid(choice.grid(rows.rows), "top-k", lines)
     function = cuda._loaded(
-        where.index, choice.kernel, _defines(choice, asked.sums, vocab > _LONG),
+        gpu.index, choice.kernel, _defines(choice, asked.sums, rows.vocab > _LONG),
         choice.dynamic_bytes, choice.cluster,
     )  # fmt: skip
     record = KernelRecord(
-        choice.kernel, where.target, dtype, "rows", 0, choice.cluster, "none",
-        device=f"cuda:{where.index}",
+        choice.kernel, gpu.target, dtype, "rows", 0, choice.cluster, "none",
+        device=f"cuda:{gpu.index}",
     )  # fmt: skip
-    numbers = (rows, vocab, strides[0], asked.k, asked.kind, asked.index_bytes)
+    numbers = (rows.rows, rows.vocab, lines.x[1], asked.k, asked.kind, asked.index_bytes)
     return Ready(
         function, grid, choice.block, choice.dynamic_bytes, numbers, record,
-        f"the {asked.k} first columns of {rows} rows of {vocab} {dtype}",
+        f"the {asked.k} first columns of {rows.rows} rows of {rows.vocab} {dtype}",
+        (lines.inner, lines.x[0], 0, *lines.where),
     )  # fmt: skip
 
 

@@ -99,12 +99,18 @@ class Gpu:
         return memory
 
     def fill(self, memory: Memory, array: NDArray[Any]) -> None:
-        """Copy an array of the same size to memory."""
+        """Copy an array of the same size to memory; the copy is done on return.
+
+        A plain copy out of pageable memory is not: it returns when the driver has read the array,
+        and streams that do not wait for the NULL stream, as this one, see memory of before.
+        """
         if array.nbytes != memory.size_bytes:
             raise ShapeError(f"got {array.nbytes} bytes for memory of {memory.size_bytes}")
         if array.nbytes:
             array = np.ascontiguousarray(array)
-            self._do("cuMemcpyHtoD", memory.address, array.ctypes.data, array.nbytes)
+            handle = self.stream.handle
+            self._do("cuMemcpyHtoDAsync", memory.address, array.ctypes.data, array.nbytes, handle)
+            self.wait()
 
     def get(self, memory: Memory) -> NDArray[Any]:
         """Return what memory holds, once all in the stream is done."""

@@ -19,6 +19,7 @@ __all__ = [
     "fit",
     "lines_of",
     "mask_lies_alike",
+    "rows_between",
     "rows_of",
 ]
 
@@ -81,19 +82,40 @@ def lines_of(
     return Lines(outer, inner, shape[axis], *zip(before, steps, along, strict=True))
 
 
-def rows_of(dtype: str, lines: Lines, places: Places, result: bool) -> Rows:
-    """Return rows side by side as a kernel is chosen for them; `result` is as long as they are."""
+def rows_of(dtype: str, lines: Lines, places: Places, result: bool, another: bool = False) -> Rows:
+    """Return rows side by side as a kernel is chosen for them; `result` is as long as they are.
+
+    With `another` what stands for a mask is a second input like x.
+    """
     size = ELEMENTS[dtype][1]
     x_steps = [step * size for step in lines.steps(lines.x)]
     apart: list[int] = []
-    if result:
-        y_steps = [step * size for step in lines.steps(lines.y)]
-        apart = [places.x - places.y]
-        apart += [a - b for a, b in zip(x_steps, y_steps, strict=True)]
+    others = [(places.y, lines.y)] if result else []
+    if another:
+        others.append((places.where, lines.where))
+    for place, strides in others:
+        apart.append(places.x - place)
+        steps = [step * size for step in lines.steps(strides)]
+        apart += [a - b for a, b in zip(x_steps, steps, strict=True)]
     width = common_width(size, *apart)
     edges = [places.x, lines.vocab * size, *x_steps]
     aligned = not any(edge % width for edge in edges)
     return Rows(dtype, lines.rows, lines.vocab, width, aligned)
+
+
+def rows_between(dtype: str, written: str, lines: Lines, places: Places) -> Rows:
+    """Return what `rows_of` does for results of another type: places count in elements then."""
+    size, written_size = ELEMENTS[dtype][1], ELEMENTS[written][1]
+    apart = [places.x // size - places.y // written_size]
+    steps = zip(lines.steps(lines.x), lines.steps(lines.y), strict=True)
+    apart += [a - b for a, b in steps]
+    width = VECTOR_BYTES
+    while width > size:
+        access = min(VECTOR_BYTES, width // size * written_size)
+        if not any(distance * written_size % access for distance in apart):
+            break
+        width //= 2
+    return rows_of(dtype, lines, places, result=False)._replace(vector_bytes=width)
 
 
 def common_width(size: int, *distances: int) -> int:

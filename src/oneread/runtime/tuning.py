@@ -52,8 +52,8 @@ _ROOM: Final = {
     120: _Room(1536, 24, 99 << 10),
 }
 _MOST_ROOM: Final = _Room()
-#: What a kernel's own variables take at most.
-_OWN_SHARED_BYTES: Final = 2 << 10
+#: What a kernel's own variables take at most, and those of one with candidates.
+_OWN_SHARED_BYTES, _COUNTS_BYTES = 2 << 10, 8 << 10
 
 _FIRST_WITH_CLUSTERS: Final = 90
 #: More than any row of the table is limited to.
@@ -118,9 +118,20 @@ class Choice(NamedTuple):
         """Return the number of blocks for so many rows."""
         return -(-rows // self.rows_a_block) * self.cluster
 
+    def shares(self, what: Rows) -> int:
+        """Return how many blocks share a row of which each thread takes vectors once."""
+        defines = dict(self.defines)
+        vectors = what.vectors(defines.get("LINE_BYTES", what.vector_bytes))
+        return max(1, -(-vectors // (defines["VECTORS"] * defines["ROW_THREADS"])))
+
     def beside(self, more: dict[str, int]) -> Choice:
-        """Return it with a mask, lengths or a second loop, which take a few registers more."""
+        """Return it with a mask, lengths, a second loop or results of another type.
+
+        They take a few registers more. Powers are kept in the precision of their own type alone.
+        """
         defines = dict(self.defines) | more
+        if "RESULT" in more and "KEEP" in defines:
+            defines["KEEP"] = 0
         if more and "MIN_BLOCKS" in defines:
             defines["MIN_BLOCKS"] = max(1, defines["MIN_BLOCKS"] * 3 // 4)
         return self._replace(defines=tuple(defines.items()))
@@ -238,11 +249,13 @@ def _dynamic_bytes(row: dict[str, Any], what: Rows) -> int:
         return int(row["capacity"]) * _candidate_bytes(what.dtype)
     if "held" not in row:
         return 0
-    return int(row["block_threads"] * (row["per_thread"] - row["held"]) * what.vector_bytes)
+    slots = row["block_threads"] * (row["per_thread"] - row["held"]) * row.get("inputs", 1)
+    return int(slots * what.vector_bytes)
 
 
 def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> bool:
-    room = _ROOM.get(target, _MOST_ROOM).shared_bytes - _OWN_SHARED_BYTES
+    own = _COUNTS_BYTES if "capacity" in row else _OWN_SHARED_BYTES
+    room = _ROOM.get(target, _MOST_ROOM).shared_bytes - own
     return bool(
         row.get("bytes", ELEMENTS[what.dtype][1]) == ELEMENTS[what.dtype][1]
         and (
@@ -253,7 +266,7 @@ def _holds(row: dict[str, Any], what: Rows, target: int, by_length: bool) -> boo
         and ("rows" not in row or (what.rows <= row["rows"] and not by_length))
         and (row.get("cluster", 1) == 1 or target >= _FIRST_WITH_CLUSTERS)
         and (
-            row["kernel"] != "softmax_shared"
+            row.get("held", row["per_thread"]) == row["per_thread"]
             or (target >= _FIRST_WITH_COPIES and what.vector_bytes == _VECTOR_BYTES)
         )
         and _dynamic_bytes(row, what) <= room

@@ -1,6 +1,7 @@
 """The CUDA kernels run on a CPU: the geometry and table of oneread.runtime.cuda, no GPU.
 
-Each kernel is compiled with a C++ compiler for the launch that the table chose (emulated.cpp).
+Each kernel is compiled with a C++ compiler for the launch that the table chose (emulated.cpp), and
+kept in build/emulated for other processes and for the next run, until a source changes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,10 +26,12 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 HERE = Path(__file__).parent
 #: A target whose kernels may do all that the emulation knows.
 TARGET = "sm_90"
+KEPT = HERE.parents[2] / "build/emulated"
 #: Not unique: libraries have variables of one name, which would become one, of different sizes.
+#: Not fortified: longjmp goes from one stack to another.
 _OPTIONS = (
     "-O1", "-std=c++17", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
-    "-fno-gnu-unique", "-pthread", "-shared", "-fPIC", "-w",
+    "-fno-gnu-unique", "-U_FORTIFY_SOURCE", "-pthread", "-fPIC", "-w",
 )  # fmt: skip
 _SHARED_ARRAY = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?(\w+(?: \w+)*) (\w+)\[\];")
 
@@ -89,17 +91,19 @@ def launch(function: Function, grid: int, block: int, arguments: list[Any], orde
 
 @cache
 def compiled(
-    kernel: str, defines: tuple[tuple[str, int], ...], cluster: int = 1, folder: Path = FOLDER
+    kernel: str, defines: tuple[tuple[str, int], ...] = (), cluster: int = 1, folder: Path = FOLDER
 ) -> Function:
     """Compile a kernel for this CPU, each operation rounded by itself."""
     path = folder / f"{kernel}.cu"
+    text = path.read_text(encoding="utf-8")
     macros = [f"-D{name}={value}" for name, value in defines]
     macros += [f'-DSOURCE="{path}"', f"-DKERNEL={kernel}"]
-    if array := _SHARED_ARRAY.search(path.read_text(encoding="utf-8")):
+    if array := _SHARED_ARRAY.search(text):
         macros += [f"-DDYNAMIC_TYPE={array[1]}", f"-DDYNAMIC={array[2]}"]
-    library = kept() / f"{kernel}_{hashlib.sha256(repr(macros).encode()).hexdigest()[:16]}.so"
-    words = [COMPILER, *_OPTIONS, *macros, "-I", folder, HERE / "emulated.cpp", "-o", library]
-    subprocess.run([str(word) for word in words], check=True)
+    name = hashlib.sha256(repr([text, macros]).encode()).hexdigest()[:16]
+    library = kept() / f"{kernel}_{name}.so"
+    if not library.exists():
+        build(["-shared", *macros, "-I", FOLDER, HERE / "emulated.cpp", threads()], library)
     run = ctypes.CDLL(str(library)).launch
     run.restype = ctypes.c_char_p
     run.argtypes = [ctypes.c_int] * 3 + [ctypes.c_void_p, ctypes.c_int]
@@ -108,13 +112,33 @@ def compiled(
 
 @cache
 def kept() -> Path:
-    """Return a folder for libraries, of this process."""
-    folder = tempfile.TemporaryDirectory(prefix=f"emulated-{os.getpid()}-")
-    _folders.append(folder)
-    return Path(folder.name)
+    """Return where what is made of the sources as they are now is kept; forget what was before."""
+    sources = [*sorted(FOLDER.glob("*.cu*")), *sorted(HERE.glob("*.?pp"))]
+    version = subprocess.run([COMPILER, "--version"], capture_output=True, check=True).stdout
+    told = b"".join([version, repr(_OPTIONS).encode(), *(path.read_bytes() for path in sources)])
+    place = KEPT / hashlib.sha256(told).hexdigest()[:16]
+    for other in KEPT.glob("*"):
+        if other != place:
+            shutil.rmtree(other, ignore_errors=True)
+    place.mkdir(parents=True, exist_ok=True)
+    return place
 
 
-_folders: list[Any] = []
+@cache
+def threads() -> Path:
+    """Return gpu.cpp compiled, which is the same for all kernels."""
+    made = kept() / "gpu.o"
+    if not made.exists():
+        build(["-c", HERE / "gpu.cpp"], made)
+    return made
+
+
+def build(words: list[Any], made: Path) -> None:
+    """Compile to a file that appears whole, since other processes look for it, too."""
+    part = made.with_name(f"{made.name}.{os.getpid()}")
+    words = [COMPILER, *_OPTIONS, *words, "-o", part]
+    subprocess.run([str(word) for word in words], check=True)
+    part.replace(made)
 
 
 def loaded(

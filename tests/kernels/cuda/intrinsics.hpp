@@ -2,14 +2,8 @@
 #pragma once
 #include "gpu.hpp"
 
-inline void __syncthreads() { gpu::meet(gpu::block->barrier, gpu::block->living); }
-
-inline int __syncthreads_count(int holds) {
-  int& votes = gpu::block->barrier.votes[gpu::block->barrier.turn % 2];
-  votes += holds != 0;
-  __syncthreads();
-  return votes;
-}
+inline void __syncthreads() { gpu::meet(); }
+inline int __syncthreads_count(int holds) { return gpu::count(holds != 0); }
 inline int __syncthreads_or(int holds) { return __syncthreads_count(holds) != 0; }
 
 inline void __syncwarp(unsigned mask = 0xffffffffu) { gpu::exchange(mask, 0); }
@@ -80,13 +74,11 @@ T __reduce_or_sync(unsigned mask, T value) {
   return reduced(mask, value, [](T a, T b) { return (T)(a | b); });
 }
 
-// Memory that blocks of a cluster share is touched by several threads of the system.
+// Only one thread runs at a time.
 template <typename T, typename Join>
 T atomically(T* p, const Join& join) {
-  T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-  T now = join(old);
-  while (!__atomic_compare_exchange_n(p, &old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-    now = join(old);
+  const T old = *p;
+  *p = join(old);
   return old;
 }
 template <typename T>
@@ -113,8 +105,8 @@ template <typename T>
 T atomicCAS(T* p, std::common_type_t<T> expected, std::common_type_t<T> value) {
   return atomically(p, [=](T old) { return old == expected ? value : old; });
 }
-inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_block() { __threadfence(); }
+inline void __threadfence() {}
+inline void __threadfence_block() {}
 
 template <typename To, typename From>
 To cast_bits(From from) {
@@ -156,6 +148,7 @@ template <typename T>
 T max(T a, std::common_type_t<T> b) {
   return a > b ? a : b;
 }
+inline float __fdividef(float a, float b) { return a / b; }
 using std::fabs;
 using std::fma;
 using std::fmin;
@@ -168,7 +161,10 @@ inline unsigned short float_to_bfloat(float x) {
   if (x != x) return 0x7fff;
   return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-#if ELEMENT == 1
+#ifndef RESULT
+#define RESULT ELEMENT
+#endif
+#if RESULT == 1
 #define NARROW float_to_half
 #else
 #define NARROW float_to_bfloat
@@ -210,28 +206,25 @@ template <typename T>
 void load_hinted(T& v, const void* p, unsigned long long) {
   load_once(v, p);
 }
-inline unsigned load_relaxed(const unsigned* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
-inline void store_relaxed(unsigned* p, unsigned value) {
-    __atomic_store_n(p, value, __ATOMIC_RELAXED);
-}
+inline unsigned load_relaxed(const unsigned* p) { return *p; }
+inline void store_relaxed(unsigned* p, unsigned value) { *p = value; }
 inline unsigned long long keep_policy() { return 0; }
 inline unsigned long long drop_policy() { return 0; }
 // Copies past the registers are made when they are waited for, as late as a GPU may make them.
-inline void begin_copy(void* to, const void* from) { gpu::fiber->begun.push_back({to, from}); }
-inline void end_group() { gpu::fiber->groups.push_back(std::move(gpu::fiber->begun)); }
+inline void begin_copy(void* to, const void* from) { gpu::begin_copy(to, from); }
+inline void end_group() { gpu::end_group(); }
 template <int PENDING>
 void wait_for_groups() {
-  auto& groups = gpu::fiber->groups;
-  for (; groups.size() > PENDING; groups.pop_front())
-    for (const auto& [to, from] : groups.front()) std::memcpy(to, from, 16);
+  gpu::wait_for_groups(PENDING);
 }
 
-inline unsigned cluster_rank() { return (unsigned)gpu::block->rank; }
+inline unsigned cluster_rank() { return (unsigned)gpu::rank_in_cluster(); }
 
 // The place of `p` in the shared memory of another block of the cluster.
+static thread_local char anchor;
 template <typename T>
 T* remote(T* p, unsigned rank) {
-  return (T*)(gpu::block->cluster->anchors[rank] + ((char*)p - &gpu::anchor));
+  return (T*)(gpu::anchor_of(rank) + ((char*)p - &anchor));
 }
 template <typename Pair, typename Real>
 void store_remote(Pair* p, unsigned rank, Real a, Real b) {
@@ -241,16 +234,6 @@ template <typename T>
 void store_remote(T* p, unsigned rank, T value) {
     *remote(p, rank) = value;
 }
-inline void cluster_arrive() {
-  gpu::Cluster& cluster = *gpu::block->cluster;
-  gpu::fiber->cluster_turn = cluster.turn;
-  if (++cluster.arrived == cluster.threads) {
-    cluster.arrived = 0;
-    ++cluster.turn;
-  }
-}
+inline void cluster_arrive() { gpu::arrive_at_cluster(); }
 inline void cluster_arrive_relaxed() { cluster_arrive(); }
-inline void cluster_wait() {
-  const unsigned turn = gpu::fiber->cluster_turn;
-  if (gpu::block->cluster->turn == turn) gpu::wait_for(gpu::block->cluster->turn, turn);
-}
+inline void cluster_wait() { gpu::wait_for_cluster(); }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oneread.runtime import cuda, cuda_read, cuda_topk, nvrtc, tuning
+from oneread.runtime import cuda, cuda_gradient, cuda_merge, cuda_read, cuda_topk, nvrtc, tuning
 from oneread.sass import assert_sass
 
 pytestmark = pytest.mark.skipif(
@@ -132,6 +132,36 @@ def test_masks_and_lengths_spill_nothing(beside: dict[str, int], tmp_path: Path)
             raise AssertionError(f"{choice.kernel} of {dtype} {vocab}: {error}") from None
 
 
+def test_results_of_another_type_spill_nothing(tmp_path: Path) -> None:
+    for i, (op, dtype, rows, vocab) in enumerate(CROWDED):
+        if op == "logsumexp" or dtype == "float64":
+            continue
+        written = tuning.ELEMENTS["float32" if dtype == "bfloat16" else "bfloat16"][0]
+        choice = tuning.choose(op, tuning.Rows(dtype, rows, vocab), "sm_90")
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of(choice.beside({"RESULT": written}), "sm_90").code)
+        assert_sass(path).no_spills()
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_results_of_another_type_compile_without_a_word(target: str) -> None:
+    pairs = (("bfloat16", "float32", 16), ("float32", "float16", 4), ("float16", "bfloat16", 2))
+    dtype, written, width = pairs[nvrtc.TARGETS.index(target) % 3]
+    more = {"RESULT": tuning.ELEMENTS[written][0], "LENGTHS": 1}
+    what = tuning.Rows(dtype, 500, 9000, width, aligned=False)
+    choice = tuning.choose("softmax", what, target).beside(more)
+    assert code_of(choice, target).log == "", choice
+
+
+def test_states_are_merged_on_every_target() -> None:
+    ((source, defines),) = cuda_merge.ahead()
+    for target in nvrtc.TARGETS:
+        cubin = nvrtc.compile_cubin(
+            source.text, target, name=source.name, defines=defines, headers=source.headers
+        )
+        assert cubin.log == ""
+
+
 @pytest.mark.parametrize("target", nvrtc.TARGETS)
 def test_masks_and_lengths_compile_without_a_word(target: str) -> None:
     masked = {"WHERE": 1, "LENGTHS": 1}
@@ -169,7 +199,7 @@ def test_read_compiles_without_a_word(target: str) -> None:
         assert code_of_read(choice, asked, target).log == "", (choice, asked)
 
 
-@pytest.mark.parametrize("name", ["none", "rank", "all"])
+@pytest.mark.parametrize("name", ["none", "all"])
 def test_every_row_of_the_table_of_read_reads_16_bytes_and_spills_nothing(
     name: str, tmp_path: Path
 ) -> None:
@@ -194,3 +224,48 @@ def test_read_along_another_axis_compiles(name: str) -> None:
             headers=source.headers,
         )  # fmt: skip
         assert cubin.log == ""
+
+
+#: Terms of gradients to logits: the fewest, those of entropies, and all.
+TERMS = (
+    cuda_gradient.Asked(target=True), cuda_gradient.Asked(slope=True, target=True),
+    cuda_gradient.Asked(True, True, True, True, True, True, 2),
+)  # fmt: skip
+
+
+def code_of_backward(choice: tuning.Choice, turn: int, target: str) -> nvrtc.Cubin:
+    more = TERMS[turn % 3].defines if choice.kernel == "logits_gradient" else (("LOG", turn % 2),)
+    return code_of(choice._replace(defines=(*choice.defines, *more)), target)
+
+
+@pytest.mark.parametrize("target", nvrtc.TARGETS)
+def test_backward_passes_compile_without_a_word(target: str) -> None:
+    for turn, dtype in enumerate(tuning.ELEMENTS):
+        op = ("logits_gradient", "softmax_backward")[turn % 2]
+        what = tuning.Rows(dtype, 500, (100, 40_000)[turn // 2], 16, aligned=turn % 3 > 0)
+        choice = tuning.choose(op, what, target, temperature=turn % 3)
+        assert code_of_backward(choice, turn, target).log == "", choice
+
+
+@pytest.mark.parametrize("vector_bytes", [2, 4, 8])
+def test_backward_passes_compile_with_narrow_accesses(vector_bytes: int) -> None:
+    dtype = "bfloat16" if vector_bytes == 2 else "float32"
+    what = tuning.Rows(dtype, 100, 50, vector_bytes, aligned=False)
+    for op in ("logits_gradient", "softmax_backward"):
+        choice = tuning.choose(op, what, "sm_90")
+        assert code_of_backward(choice, 2, "sm_90").log == "", choice
+
+
+@pytest.mark.parametrize("op", ["logits_gradient", "softmax_backward"])
+def test_every_row_of_the_table_of_backward_passes_spills_nothing(op: str, tmp_path: Path) -> None:
+    dtypes = ["bfloat16", "float32", "float64"]
+    found = tuning.choices(op, "sm_90", temperature=2)
+    kept = {dtype: found[dtype][2 - i :: len(dtypes)] for i, dtype in enumerate(dtypes)}
+    for i, choice in enumerate(choice for dtype in dtypes for choice in kept[dtype]):
+        path = tmp_path / f"{i}.cubin"
+        path.write_bytes(code_of_backward(choice, i, "sm_90").code)
+        defines = dict(choice.defines)
+        checked = assert_sass(path).no_spills()
+        checked.blocks_per_sm(defines["MIN_BLOCKS"], choice.block, choice.dynamic_bytes)
+        if not choice.dynamic_bytes:  # else most is copied past the registers
+            checked.vector_load(16)

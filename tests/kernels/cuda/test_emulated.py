@@ -125,8 +125,11 @@ class Field:
         return cuda.Memory(place, self.rows.dtype.name, self.rows.shape, self.steps, 0, 0)
 
 
-def launched(op: str, x: Any, temperature: Any, beside: bool) -> Any:
-    """Return what the kernel gives for the rows of x, in any order of its threads."""
+def launched(op: str, x: Any, temperature: Any, beside: bool, written: str = "") -> Any:
+    """Return what the kernel gives for the rows of x, in any order of its threads.
+
+    `written` is the type of the result, that of x if left out.
+    """
     rows, vocab = x.shape
     source = Field(rows, vocab, x.dtype.name, beside, np.nan)
     source.rows[...] = x
@@ -147,7 +150,7 @@ def launched(op: str, x: Any, temperature: Any, beside: bool) -> Any:
             there = cuda.Memory(result.ctypes.data, kind, (rows,), (1,), 0, 0)
             cuda.logsumexp(source.described(), there, 1, manner)
         else:
-            target = Field(rows, vocab, x.dtype.name, beside, CANARY)
+            target = Field(rows, vocab, written or x.dtype.name, beside, CANARY)
             memory, result = target.memory, target.rows
             cuda.softmax(source.described(), target.described(), 1, op == "log_softmax", manner)
         found.append(result.copy())
@@ -191,6 +194,51 @@ def test_rows_of_whole_vectors_are_close_to_the_truth(
     for family in ("normal", "spiky", "masked_first_tile"):
         x = FAMILIES[family](5, 328, dtype)
         assert_close_to_truth(launched("softmax", x, None, beside=False), x, "softmax")
+
+
+#: Way, op, and the types that are read and written.
+CONVERSIONS = [
+    ("several rows a block", "softmax", "bfloat16", "float32"),
+    ("powers kept", "softmax", "float16", "float32"),
+    ("block", "log_softmax", "bfloat16", "float32"),
+    ("block", "softmax", "float16", "bfloat16"),
+    ("cluster", "softmax", "float32", "float16"),
+    ("shared", "softmax", "bfloat16", "float32"),
+    ("shared", "log_softmax", "float32", "bfloat16"),
+    ("two passes", "softmax", "bfloat16", "float32"),
+    ("across", "softmax", "bfloat16", "float32"),
+    ("across", "log_softmax", "float32", "float16"),
+]
+
+
+@pytest.mark.parametrize(("way", "op", "dtype", "written"), CONVERSIONS)
+def test_results_of_another_type_are_close_to_the_truth(
+    monkeypatch: pytest.MonkeyPatch, way: str, op: str, dtype: str, written: str
+) -> None:
+    use(monkeypatch, WAYS[way], ELEMENTS[dtype][1])
+    for family in ("normal", "spiky", "masked_first_tile", "masked_all", "nan", "plus_inf"):
+        x = FAMILIES[family](5, VOCAB, dtype)
+        got = launched(op, x, None, WAYS[way].beside, written)
+        assert got.dtype.name == written
+        assert_close_to_truth(got, x, op, dtype=written)
+
+
+def test_results_of_16_bits_are_those_of_float32_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, WAYS["block"], 2)
+    x = FAMILIES["normal"](5, VOCAB, "bfloat16")
+    wide = launched("softmax", x, None, beside=False, written="float32")
+    narrow = launched("softmax", x, None, beside=False, written="float16")
+    assert np.array_equal(narrow, wide.astype(np.float16))
+
+
+@pytest.mark.parametrize("vocab", [328, 2, 70_000])
+def test_rows_of_whole_vectors_are_written_in_another_type(
+    monkeypatch: pytest.MonkeyPatch, vocab: int
+) -> None:
+    use(monkeypatch, WAYS["two passes"], 2)
+    x = FAMILIES["normal"](3, vocab, "bfloat16")
+    got = launched("softmax", x, None, beside=False, written="float32")
+    assert_close_to_truth(got, x, "softmax", dtype="float32")
 
 
 def test_sum_of_70000_equal_terms_is_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import array, back, gpu_arrays  # noqa: F401
+from arrays import Array, Device, array, back, gpu_arrays  # noqa: F401
 from emulated import COMPILER, Launch, on_cpu  # noqa: F401
 
 import oneread
@@ -150,6 +150,32 @@ def test_rows_lie_in_any_loops(view: Any, axis: int) -> None:
     assert_close_to_truth(call("softmax", x, axis=axis, out=out), x, "softmax", axis=axis)
 
 
+@pytest.mark.parametrize("axis", [-1, 0, (0, 2)])
+@pytest.mark.parametrize(
+    ("dtype", "written", "computed"),
+    [
+        ("float16", "float32", ("float16", "float32")),
+        ("float32", "float16", ("float32", "float16")),
+        ("float32", "float64", ("float64", "float64")),
+        ("int8", "float16", ("float32", "float16")),
+    ],
+)
+def test_other_types_are_written_by_the_kernel_where_it_can(
+    dtype: str, written: str, computed: tuple[str, str], axis: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    inner = cuda.softmax
+    monkeypatch.setattr(
+        cuda, "softmax", lambda x, y, *rest: (given.append((x.dtype, y.dtype)), inner(x, y, *rest))
+    )
+    x = normal(3, 4, 24).astype(dtype)
+    check("softmax", x, dtype=written, axis=axis)
+    out = np.full(x.shape, 7, written)
+    got = call("softmax", x, dtype=written, axis=axis, out=out, where=mask(*x.shape))
+    assert_close_to_truth(got, x, "softmax", dtype=written, axis=axis, where=mask(*x.shape))
+    assert given == [computed] * 2
+
+
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_threads_may_run_in_any_order(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Launch, "order", order)
@@ -193,3 +219,56 @@ def test_out_must_not_be_the_mask_or_the_lengths() -> None:
         call("softmax", normal(4, 30), where=where, out=out)
     with pytest.raises(oneread.ShapeError, match="shares memory with lengths"):
         call("softmax", normal(4, 30), lengths=lengths, out=out)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_first_columns_of_a_state_in_parts_are_those_of_a_cpu(dtype: str) -> None:
+    x, kept = FAMILIES["ties"](4, 75, dtype), mask(4, 75)
+    for where in (None, kept):
+        want = oneread.State.of(x, top_k=60, where=where)
+        parts = []
+        for a, b in ((30, 75), (0, 30)):
+            here = None if where is None else array(where[:, a:b])
+            parts.append(oneread.State.of(array(x[:, a:b]), offset=a, top_k=60, where=here))
+        got = parts[0] | parts[1]
+        for one in (got, oneread.State.unpack(got.pack())):
+            for name in ("values", "indices"):
+                made = np.asarray(getattr(one, name).view(np.ndarray))
+                assert made.tobytes() == getattr(want, name).tobytes()
+
+
+def test_fields_of_a_state_on_a_second_gpu_are_made_there() -> None:
+    x, heat = normal(4, 75), np.array([0.5, 1.0, 2.0, 0.25])
+    options = {"entropy": True, "sum_p2": True, "argmax": True, "top_k": 7}
+    with Device(1):
+        given = {"select": array(np.array([3, 8, 1, 74])), "temperature": array(heat), **options}
+        a, b = (
+            oneread.State.of(array(x[:, i:j]), offset=i, **given) for i, j in ((0, 30), (30, 75))
+        )
+        logits = array(x[:, :2])
+    with pytest.raises(ValueError, match="array on 1 while 0 is current"):
+        logits + 1
+    state = a | b
+    made = [getattr(state, name) for name in oneread.Read._fields if name != "rank"]
+    made += [state.m, state.d, state.logprob(logits), *state.top_k("prob", renormalize=True)]
+    assert {one.on for one in made} == {1}
+    want = oneread.State.of(x, select=np.array([3, 8, 1, 74]), temperature=heat, **options)
+    assert (oneread.State.unpack(state.pack()).indices == want.indices).all()
+    assert Device.current == 0
+
+
+def test_a_temperature_for_all_rows_on_the_gpu_is_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Array, "item", property())
+    x, given = normal(4, 75), array(np.float64(0.7))
+    got = back(oneread.softmax(array(x), temperature=given))
+    assert_close_to_truth(got, x, "softmax", temperature=0.7)
+    parts = [
+        oneread.State.of(array(x[:, i:j]), offset=i, temperature=given)
+        for i, j in ((0, 30), (30, 75))
+    ]
+    lse = back((parts[0] | parts[1]).lse)
+    assert_close_to_truth(lse, x, "logsumexp", temperature=0.7)
+    bad = back(oneread.softmax(array(x), temperature=array(np.float64(0))))
+    assert np.isnan(bad).all()

@@ -2,56 +2,39 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import operator
 import pickle
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 from emulated import COMPILER, on_cpu  # noqa: F401
+from tensors import (
+    NOTHING,
+    cpu_state,
+    gpu,
+    inputs,
+    masked_inputs,
+    state_of,
+    state_of_parts,
+    state_under,
+    tensors_stay_on_a_cpu,  # noqa: F401
+    torch,
+)
 
+import oneread
+from oneread.backends import torch_
+from oneread.ops import _device_read
 from oneread.ops._arguments import DEFAULTS, Options
-from oneread.runtime import cuda, cuda_read
+from oneread.ops._device_state import DeviceState
 from oneread.spec import BackendUnavailableError, DtypeError, Read, ShapeError
 from oneread.testing import FAMILIES, assert_close_to_truth
 
-torch = pytest.importorskip("torch", reason="what lies on a GPU are PyTorch's tensors")
-
-from oneread.backends import find  # noqa: E402
-from oneread.backends import torch_cuda as gpu  # noqa: E402
-from oneread.backends.torch_ import NAMES  # noqa: E402
-from oneread.ops import _device_read  # noqa: E402
-from oneread.ops._device_state import DeviceState  # noqa: E402
-
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler"),
+    pytest.mark.usefixtures("tensors_stay_on_a_cpu"),
+]
 
 EVERYTHING: dict[str, Any] = {"entropy": True, "sum_p2": True, "argmax": True, "rank": True}
-NOTHING: dict[str, Any] = {
-    "top_k": 0, "select": None, "rank": False, "entropy": False, "sum_p2": False, "argmax": False,
-}  # fmt: skip
-OF_A_STATE: dict[str, Any] = NOTHING | {"selected_logit": None, "temperature": None}
-OF_A_CHUNK: dict[str, Any] = {"where": None, "lengths": None, "threads": None}
-
-
-def memory(x: Any) -> cuda.Memory:
-    return cuda.Memory(x.data_ptr(), NAMES[x.dtype], tuple(x.shape), x.stride(), 0, 0)
-
-
-@pytest.fixture(autouse=True)
-def tensors_stay_on_a_cpu(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: F811
-    """Take every tensor for one on a GPU."""
-    monkeypatch.setattr(gpu, "check", lambda x, role: None)
-    monkeypatch.setattr(gpu, "is_on_gpu", lambda x: isinstance(x, torch.Tensor))
-    monkeypatch.setattr(gpu, "memory", memory)
-    monkeypatch.setattr(gpu, "on", lambda x: nullcontext())
-    monkeypatch.setattr(gpu, "beside", lambda x, array: torch.from_numpy(array))
-    monkeypatch.setattr(find, "gpu_backend", lambda x: gpu if isinstance(x, torch.Tensor) else None)
-    cuda_read.prepared.cache_clear()
-    yield
-    cuda_read.prepared.cache_clear()
 
 
 def read(
@@ -62,28 +45,12 @@ def read(
     return _device_read.run(x, axis, dtype, out, NOTHING | {"keepdims": keepdims} | own, options)
 
 
-def state_of(x: Any, axis: Any = -1, offset: int = 0, **options: Any) -> DeviceState:
-    return DeviceState.first(x, axis, offset, OF_A_STATE | options, OF_A_CHUNK)
-
-
-def inputs(family: str, rows: int, vocab: int, dtype: str = "float32") -> Any:
-    x = FAMILIES[family](rows, vocab, "float32" if dtype == "bfloat16" else dtype, 0)
-    tensor = torch.from_numpy(np.ascontiguousarray(x))
-    return tensor.bfloat16() if dtype == "bfloat16" else tensor
-
-
 def chosen(x: Any, s: int = 2) -> Any:
     return np.random.default_rng(0).integers(0, x.shape[-1], (*x.shape[:-1], s))
 
 
 def read_of(state: DeviceState) -> Read:
     return Read(**{name: getattr(state, name) for name in Read._fields})
-
-
-def state_of_parts(x: Any, edges: list[int], **options: Any) -> DeviceState:
-    cuts = itertools.pairwise(edges)
-    parts = [state_of(x[..., a:b], offset=a, **options) for a, b in cuts]
-    return functools.reduce(operator.or_, parts)  # type: ignore[arg-type]
 
 
 def test_shapes_follow_the_input() -> None:
@@ -148,12 +115,6 @@ def test_dtype_is_that_of_all_floats() -> None:
 
 def test_what_is_not_there_is_refused_by_name() -> None:
     x = inputs("normal", 4, 8)
-    with pytest.raises(BackendUnavailableError, match="top_k is 2"):
-        read(x, top_k=2)
-    with pytest.raises(BackendUnavailableError, match="top_k is 2"):
-        state_of(x, top_k=2)
-    with pytest.raises(BackendUnavailableError, match="where is given"):
-        DeviceState.first(x, -1, 0, OF_A_STATE, OF_A_CHUNK | {"where": x > 0})
     with pytest.raises(ShapeError, match="length 0"):
         read(x[:, :0], argmax=True)
     with pytest.raises(ShapeError, match="without select"):
@@ -185,6 +146,46 @@ def test_merging_is_the_same_in_either_order_and_leaves_both_as_they_were() -> N
     for one, other in zip(read_of(a | b), read_of(b | a), strict=True):
         assert one is other or torch.equal(one, other)
     assert torch.equal(a.lse, before)
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "empty"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_merging_is_that_of_the_states_on_a_cpu(family: str, masked: bool) -> None:
+    """Masked rows begin with -inf up to another place each: a part may have nothing else."""
+    x = inputs(family, 5, 91, "float64")
+    columns = torch.from_numpy(chosen(x))
+    options = {"select": columns, "selected_logit": torch.gather(x, -1, columns), **EVERYTHING}
+    for row, length in enumerate((0, 40, 91, 40, 40) if masked else ()):
+        x[row, :length] = -np.inf
+    for cut in (1, 40, 90):
+        a = state_of(x[:, :cut], **options)
+        b = state_of(x[:, cut:], offset=cut, **options)
+        got, want = cpu_state(a | b), cpu_state(a) | cpu_state(b)
+        for one, other in zip(got._parts.sums, want._parts.sums, strict=True):
+            assert_close_to_each_other(one.astype(np.float64), other.astype(np.float64))
+        for name in ("argmax", "rank", "selected", "max", "lse"):
+            assert_close_to_each_other(getattr(got, name), getattr(want, name))
+
+
+def assert_close_to_each_other(one: Any, other: Any) -> None:
+    one, other = np.asarray(one), np.asarray(other)
+    if one.dtype.kind == "i":
+        assert one.tolist() == other.tolist()
+    else:
+        np.testing.assert_array_max_ulp(one, other, maxulp=4)
+
+
+@pytest.mark.parametrize("temperature", [None, 0.3, "rows"])
+def test_a_minus_infinite_part_changes_nothing(temperature: Any) -> None:
+    x = inputs("normal", 4, 30)
+    if temperature == "rows":
+        temperature = torch.tensor([0.5, 1.0, 2.0, 3.0], dtype=torch.float64)
+    options = {"entropy": True, "sum_p2": True, "argmax": True, "temperature": temperature}
+    a = state_of(x, **options)
+    nothing = state_of(torch.full((4, 5), -np.inf), offset=30, **options)
+    for both in (a | nothing, nothing | a):
+        for one, other in zip(read_of(both), read_of(a), strict=True):
+            assert one is other or torch.equal(one, other)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -287,3 +288,62 @@ def test_a_state_of_parts_along_another_axis() -> None:
     a = state_of(x[:30], axis=0, selected_logit=logits, **options)
     b = state_of(x[30:], axis=0, offset=30, selected_logit=logits, **options)
     assert_close_to_truth(read_of(a | b), x, "read", axis=0, **options)
+
+
+@pytest.mark.parametrize("cuts", [[], [30, 31, 60]])
+def test_a_row_in_parts_under_masks_is_one_read_of_it(cuts: list[int]) -> None:
+    x, where, lengths = masked_inputs()
+    options = {"entropy": True, "sum_p2": True, "argmax": True, "select": chosen(x)}
+    want = oneread.read(x, where=where, lengths=lengths, **options)
+    state = state_under(x, where, lengths, cuts, **options)
+    for got in (read_of(state), read_of(pickle.loads(pickle.dumps(state)))):
+        assert torch.equal(got.argmax, want.argmax)
+        masks = {"where": where.numpy(), "lengths": lengths.numpy()}
+        assert_close_to_truth(got, x, "read", **options, **masks)
+
+
+def test_rank_of_parts_under_masks_is_that_of_the_row_and_none_of_a_column_left_out() -> None:
+    x, where, lengths = masked_inputs()
+    columns = np.random.default_rng(6).integers(0, 90, (6, 20))
+    logits = torch.gather(x, -1, torch.from_numpy(columns)).double()
+    want = oneread.read(x, where=where, lengths=lengths, select=columns, rank=True).rank
+    kept = torch.gather(where & (torch.arange(90) < lengths[:, None]), 1, torch.from_numpy(columns))
+    assert kept.any()
+    options = {"select": columns, "selected_logit": logits, "rank": True}
+    for cuts in ([], [30, 31, 60]):
+        got = state_under(x, where, lengths, cuts, **options).rank
+        assert torch.equal(got, torch.where(kept, want, -1))
+
+
+def test_gradients_of_options_on_a_gpu_are_refused_and_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpu, "check", torch_.check_gradient)
+    x, wanted = inputs("normal", 4, 30), torch.ones(4, requires_grad=True)
+    with pytest.raises(BackendUnavailableError, match="temperature requires a gradient"):
+        read(x, temperature=wanted)
+    with pytest.raises(BackendUnavailableError, match="temperature requires a gradient"):
+        state_of(x, temperature=wanted)
+    with pytest.raises(BackendUnavailableError, match="selected_logit requires a gradient"):
+        state_of(x, select=torch.zeros(4, dtype=torch.int64), selected_logit=wanted)
+
+
+def test_numbers_of_rows_on_a_cpu_are_copied_without_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spread, x = gpu.spread, inputs("normal", 4, 30)
+
+    def of_tensors(numbers: Any, *rest: Any) -> Any:
+        assert type(numbers) is torch.Tensor  # of other memory a copy waits
+        return spread(numbers, *rest)
+
+    monkeypatch.setattr(gpu, "spread", of_tensors)
+    monkeypatch.setattr(gpu, "is_on_gpu", lambda one: one is x or one is select)
+    heat, lengths = np.array([0.5, 1.0, 2.0, 4.0]), np.array([30, 7, 1, 2])
+    select, logit = torch.tensor([0, 1, 2, 3]), [0.5, 1.0, 2.0, 4.0]
+    options = Options(temperature=heat, lengths=lengths)
+    got = _device_read.run(x, -1, None, None, NOTHING | {"keepdims": False}, options)
+    assert_close_to_truth(got, x, "read", temperature=heat, lengths=lengths)
+    asked = {"select": select, "selected_logit": np.array(logit), "rank": True}
+    rank = state_of(x, **asked).rank
+    assert torch.equal(rank, (x > torch.tensor(logit)[:, None]).sum(-1))

@@ -73,8 +73,8 @@ def winners(
     if len(rows) and k:
         steps = (rows.strides[0] // x.itemsize, 1)
         cuda_topk.topk(
-            cuda.Memory(rows.ctypes.data, x.dtype.name, rows.shape, steps, 0, 0), asked,
-            cuda_topk.Places(
+            cuda.Memory(rows.ctypes.data, x.dtype.name, rows.shape, steps, 0, 0), 1, asked,
+            cuda_topk.Results(
                 values.ctypes.data, indices.ctypes.data, lse.ctypes.data if return_lse else 0
             ),
             cuda.Manner(given, by_length),

@@ -1,25 +1,28 @@
 // Calls of CUDA tensors as most are made: contiguous, along the last axis, without options.
 //
-// Asks PyTorch for what must be known of a tensor and keeps the launches by geometry: the same in
-// Python costs as much again as the driver's own launch.
+// Knows no op: asks PyTorch for what must be known of a tensor, and `prepare` once for a geometry
+// what is launched and written. The same in Python costs as much again as the driver's own launch.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
+#include <memory>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "cuda_launch.hpp"
-#include "dlpack.hpp"
+#include "cuda_tensors.hpp"
 #include "driver.hpp"
 
 namespace oneread {
-
-namespace nb = nanobind;
 
 inline thread_local int last_launch = -1;  // the record of what this thread launched last
 
@@ -40,34 +43,42 @@ void launch_kernel(nb::handle object, Given... given) {
 class CudaCalls {
  public:
   // runtime/_native.pyi says what these are.
-  CudaCalls(nb::object tensor, nb::dict floats, nb::list watchers, nb::object levels,
+  CudaCalls(nb::object tensor, nb::dict types, nb::list watchers, nb::object levels,
             nb::object stream, nb::object fresh, nb::object packed, nb::object counts,
             nb::object prepare)
-      : tensor_(std::move(tensor)),
+      : tensors_(std::move(tensor), std::move(types), std::move(stream)),
         levels_(std::move(levels)),
-        stream_(std::move(stream)),
         fresh_(std::move(fresh)),
         packed_(std::move(packed)),
         counts_(std::move(counts)),
         prepare_(std::move(prepare)) {
-    for (auto [dtype, name] : floats) floats_.emplace_back(dtype, nb::borrow<nb::str>(name));
     for (nb::handle watcher : watchers) watchers_.push_back(nb::borrow(watcher));
-    find_exchange();
   }
 
-  nb::object operator()(bool log, nb::handle x, nb::handle out) {
-    Facts of_x, of_y;
-    if (is_watched() || !learn(x, of_x) || !is_aligned(of_x)) return nb::none();
-    const bool given = !out.is_none();
-    if (given && !out.is(x) && (!learn(out, of_y) || !is_aligned(of_y) || !may_hold(of_y, of_x)))
+  nb::object operator()(int64_t what, nb::handle x, nb::handle beside, nb::handle out) {
+    Facts of_x, of_beside;
+    if (is_watched() || !tensors_.learn(x, of_x)) return nb::none();
+    if (!of_x.ndim || of_x.address % VECTOR_BYTES) return nb::none();
+    if (!beside.is_none() && !(tensors_.learn(beside, of_beside) && of_beside.is_near(of_x)))
       return nb::none();
-    const Kept kept = kept_for(log, of_x, x);
-    nb::object y = given ? nb::borrow(out) : fresh_like(x, of_x, kept, of_y);
-    const int64_t to = given && out.is(x) ? of_x.address : of_y.address;
-    if (to % VECTOR_BYTES) return nb::none();
-    launch_kernel(kept.launch, stream_of(of_x), (uintptr_t)of_x.address, (uintptr_t)to);
-    if (given && ask(y, is_inference_).ptr() == Py_False) counts_(nb::make_tuple(y));
-    return y;
+    const std::shared_ptr<const Kept> kept = kept_for(what, of_x, of_beside);
+    if (kept->launch.is_none()) return nb::none();
+    const CudaLaunch& launch = *nb::inst_ptr<CudaLaunch>(kept->launch);
+    CudaLaunch::Numbers numbers = launch.numbers();
+    if (of_beside.type) numbers[kept->beside] = of_beside.address;
+    Places places;
+    if (out.is_none()) make(*kept, x, of_x, places);
+    else if (!accept(*kept, x, of_x, of_beside, out, places)) return nb::none();
+    uintptr_t y = 0;
+    for (size_t i = 0; i < kept->results.size(); ++i) {
+      const Result& result = kept->results[i];
+      if (places[i].address % result.alignment) return nb::none();
+      if (result.number < 0) y = (uintptr_t)places[i].address;
+      else if (result.facts.type) numbers[result.number] = places[i].address;
+    }
+    launch_kernel(kept->launch, numbers, tensors_.stream_of(of_x), (uintptr_t)of_x.address, y);
+    if (!out.is_none()) count_writes(*kept, places);
+    return handed_back(*kept, places);
   }
 
   // Python's search for cycles: what `prepare` knows may hold this.
@@ -84,40 +95,36 @@ class CudaCalls {
   }
 
  private:
+  using Facts = TensorFacts;
+
   static constexpr int64_t VECTOR_BYTES = 16;
   static constexpr size_t MOST_KEPT = 4096;
-  static constexpr int MOST_AXES = 5;
+  static constexpr size_t MOST_RESULTS = 10;
+  static constexpr int MOST_AXES = Facts::MOST_AXES;
 
-  struct Float {
-    Float(nb::handle dtype, nb::str name)
-        : dtype(nb::borrow(dtype)),
-          name(name),
-          code(name.c_str()[0] == 'b' ? dlpack::BFLOAT : dlpack::FLOAT),
-          bits(std::atoi(std::strpbrk(name.c_str(), "0123456789"))) {}
-    nb::object dtype, name;
-    int code, bits;
-  };
-
-  struct Facts {
-    const Float* type = nullptr;
-    int32_t device_type = 0, device = 0;
-    int ndim = 0;
-    std::array<int64_t, MOST_AXES> shape{};
-    int64_t address = 0;
-
-    int64_t bytes() const {
-      int64_t n = type->bits / 8;
-      for (int i = 0; i < ndim; ++i) n *= shape[i];
-      return n;
-    }
+  // One that is not asked for has no type.
+  struct Result {
+    Facts facts;
+    nb::object shape, strides;
+    int number = 0;  // which of the launch's numbers its address is; -1 for y
+    int64_t alignment = 1;
   };
 
   struct Kept {
-    nb::object launch, shape, strides;
+    nb::object launch;  // None where such calls are left to the long way
+    std::vector<Result> results;
+    int beside = 0;  // which of the launch's numbers the address of `beside` is
   };
 
-  // Op, element type, GPU and number of axes; their lengths.
-  using Key = std::array<int64_t, 1 + MOST_AXES>;
+  // Where a result lies, and the tensor around it.
+  struct Place {
+    nb::object tensor;
+    int64_t address = 0;
+  };
+  using Places = std::array<Place, MOST_RESULTS>;
+
+  // What is called; GPU, types and numbers of axes; lengths of the axes of both.
+  using Key = std::array<int64_t, 3 + 2 * MOST_AXES>;
   struct Hash {
     size_t operator()(const Key& key) const {
       uint64_t hash = 0;
@@ -126,38 +133,6 @@ class CudaCalls {
     }
   };
 
-  struct Name {
-    explicit Name(const char* text) : text(nb::steal(PyUnicode_InternFromString(text))) {}
-    nb::object text;
-  };
-
-  static nb::object take(nb::handle object, const Name& attribute) {
-    return nb::steal(PyObject_GetAttr(object.ptr(), attribute.text.ptr()));
-  }
-
-  static nb::object ask(nb::handle object, const Name& method) {
-    PyObject* self = object.ptr();
-    return nb::steal(PyObject_VectorcallMethod(method.text.ptr(), &self, 1, nullptr));
-  }
-
-  // Whether it is an integer, and which; otherwise Python's error is set.
-  template <typename Int>
-  static bool integer(const nb::object& object, Int& value) {
-    if (!object.is_valid()) return false;
-    value = (Int)PyLong_AsLongLong(object.ptr());
-    return value != -1 || !PyErr_Occurred();
-  }
-
-  // PyTorch has this from 2.10 on; before, its attributes tell the same at twice the cost.
-  void find_exchange() {
-    nb::object capsule = nb::getattr(tensor_, "__dlpack_c_exchange_api__", nb::none());
-    if (!PyCapsule_IsValid(capsule.ptr(), dlpack::Exchange::CAPSULE)) return;
-    auto* found =
-        (const dlpack::Exchange*)PyCapsule_GetPointer(capsule.ptr(), dlpack::Exchange::CAPSULE);
-    while (found && found->major != dlpack::Exchange::MAJOR) found = found->before;
-    if (found && found->describe) exchange_ = found;
-  }
-
   // Whether something in PyTorch wants to see what is done with any tensor.
   bool is_watched() const {
     for (const nb::object& watcher : watchers_) {
@@ -165,127 +140,156 @@ class CudaCalls {
       if (said.ptr() != Py_None && PyObject_IsTrue(said.ptr())) return true;
     }
     int64_t level = 0;
-    if (!integer(take(levels_, level_), level)) throw nb::python_error();
+    if (!integer(attribute(levels_, level_), level)) throw nb::python_error();
     return level >= 0;
   }
 
-  // What a tensor is; false where it is anything but memory side by side. What one refuses to say
-  // (a sparse one its address) makes it such, and is no error here.
-  bool learn(nb::handle x, Facts& facts) const {
-    if ((PyObject*)Py_TYPE(x.ptr()) != tensor_.ptr()) return false;
-    const bool plain = take(x, requires_grad_).ptr() == Py_False &&
-                       ask(x, is_neg_).ptr() == Py_False && describe(x, facts);
-    if (!plain) forgive();
-    return plain && facts.ndim > 0 && facts.address;
-  }
-
-  // Drop an error of a tensor that did not answer; not one that ends the program.
-  static void forgive() {
-    if (!PyErr_Occurred()) return;
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
-    PyErr_Clear();
-  }
-
-  bool describe(nb::handle x, Facts& facts) const {
-    return exchange_ ? learn_by_exchange(x, facts) : learn_by_attributes(x, facts);
-  }
-
-  bool learn_by_exchange(nb::handle x, Facts& facts) const {
-    dlpack::Tensor tensor;
-    if (exchange_->describe(x.ptr(), &tensor) || tensor.ndim > MOST_AXES) return false;
-    for (const Float& type : floats_)
-      if (type.code == tensor.code && type.bits == tensor.bits && tensor.lanes == 1)
-        facts.type = &type;
-    facts.device_type = tensor.device_type;
-    facts.device = tensor.device;
-    facts.ndim = tensor.ndim;
-    facts.address = (int64_t)tensor.data + (int64_t)tensor.byte_offset;
-    int64_t step = 1;
-    for (int i = tensor.ndim - 1; i >= 0; --i) {
-      const int64_t n = facts.shape[i] = tensor.shape[i];
-      if (n <= 0 || (n > 1 && tensor.strides[i] != step)) return false;
-      step *= n;
+  // Fresh results.
+  void make(const Kept& kept, nb::handle x, const Facts& of_x, Places& places) {
+    const bool is_here = !packed_.is_none() && nb::inst_ptr<CudaLaunch>(kept.launch)->is_here();
+    for (size_t i = 0; i < kept.results.size(); ++i) {
+      const Result& result = kept.results[i];
+      if (result.facts.type) places[i] = fresh(result, x, of_x, is_here);
     }
-    return facts.type;
   }
 
-  bool learn_by_attributes(nb::handle x, Facts& facts) const {
-    const nb::object dtype = take(x, dtype_);
-    for (const Float& type : floats_)
-      if (dtype.is(type.dtype)) facts.type = &type;
-    if (!facts.type || ask(x, is_contiguous_).ptr() != Py_True) return false;
-    const nb::object shape = take(x, shape_);
-    const Py_ssize_t ndim = shape.is_valid() ? PyTuple_Size(shape.ptr()) : -1;
-    if (ndim < 0 || ndim > MOST_AXES) return false;
-    facts.ndim = (int)ndim;
-    for (int i = 0; i < facts.ndim; ++i) {
-      facts.shape[i] = PyLong_AsLongLong(PyTuple_GetItem(shape.ptr(), i));
-      if (facts.shape[i] <= 0) return false;
+  // Memory allocated past the dispatcher where that gives some on the GPU of x.
+  Place fresh(const Result& result, nb::handle x, const Facts& of_x, bool is_here) {
+    const nb::object& dtype = result.facts.type->dtype;
+    if (is_here) {
+      Facts facts;
+      nb::object y = packed_(result.shape, result.strides, dtype);
+      if (tensors_.describe(y, facts) && facts.is_near(of_x)) return {std::move(y), facts.address};
+      Tensors::forgive();
     }
-    facts.device_type = take(x, is_cuda_).ptr() == Py_True ? dlpack::CUDA : dlpack::CPU;
-    return integer(ask(x, get_device_), facts.device) && integer(ask(x, data_ptr_), facts.address);
+    Place place = {fresh_(x, result.shape, dtype)};
+    if (!tensors_.find_address(place.tensor, place.address)) throw nb::python_error();
+    return place;
   }
 
-  static bool is_aligned(const Facts& facts) { return facts.address % VECTOR_BYTES == 0; }
-
-  // Whether that is memory for a result like x, apart from it.
-  static bool may_hold(const Facts& y, const Facts& x) {
-    return y.type == x.type && y.device_type == x.device_type && y.device == x.device &&
-           y.ndim == x.ndim && y.shape == x.shape && std::abs(y.address - x.address) >= x.bytes();
-  }
-
-  uintptr_t stream_of(const Facts& x) const {
-    void* stream = nullptr;
-    if (!exchange_) return nb::cast<uintptr_t>(stream_(x.device));
-    if (exchange_->current_stream(x.device_type, x.device, &stream)) throw nb::python_error();
-    return (uintptr_t)stream;
-  }
-
-  // A result, allocated past the dispatcher where that gives one on the GPU of x.
-  nb::object fresh_like(nb::handle x, const Facts& of_x, const Kept& kept, Facts& of_y) {
-    if (!packed_.is_none() && nb::inst_ptr<CudaLaunch>(kept.launch)->is_here()) {
-      nb::object y = packed_(kept.shape, kept.strides, of_x.type->dtype);
-      if (describe(y, of_y) && of_y.device == of_x.device) return y;
-      forgive();
+  // Results that are given: one as itself, several as a tuple. False unless each is the memory that
+  // is wanted, apart from all other; a single one may be x.
+  bool accept(const Kept& kept, nb::handle x, const Facts& of_x, const Facts& of_beside,
+              nb::handle out, Places& places) const {
+    const size_t n = kept.results.size();
+    if (n > 1 && !(PyTuple_Check(out.ptr()) && PyTuple_Size(out.ptr()) == (Py_ssize_t)n))
+      return false;
+    std::array<Facts, MOST_RESULTS + 2> used = {of_x, of_beside};
+    size_t many = of_beside.type ? 2 : 1;
+    for (size_t i = 0; i < n; ++i) {
+      const Result& result = kept.results[i];
+      nb::handle y = n > 1 ? nb::handle(PyTuple_GetItem(out.ptr(), (Py_ssize_t)i)) : out;
+      if (y.is_none() != !result.facts.type) return false;
+      if (y.is_none()) continue;
+      Facts facts;
+      if (y.is(x)) facts = of_x;
+      else if (!tensors_.learn(y, facts)) return false;
+      if (!facts.is_like(result.facts) || !facts.is_near(of_x)) return false;
+      for (size_t j = y.is(x) ? 1 : 0; j < many; ++j)
+        if (facts.overlaps(used[j])) return false;
+      used[many++] = facts;
+      places[i] = {nb::borrow(y), facts.address};
     }
-    nb::object y = fresh_(x);
-    if (!integer(ask(y, data_ptr_), of_y.address)) throw nb::python_error();
-    return y;
+    return true;
   }
 
-  Kept kept_for(bool log, const Facts& of_x, nb::handle x) {
-    Key key = {};
-    key[0] = log | (of_x.type - floats_.data()) << 1 | of_x.ndim << 4 | (int64_t)of_x.device << 8;
-    std::copy(of_x.shape.begin(), of_x.shape.end(), key.begin() + 1);
+  void count_writes(const Kept& kept, const Places& places) const {
+    for (size_t i = 0; i < kept.results.size(); ++i) {
+      const nb::object& y = places[i].tensor;
+      if (y.is_valid() && tensors_.has_version(y)) counts_(nb::make_tuple(y));
+    }
+  }
+
+  // One result as itself, several as a tuple, with None for what is not asked for.
+  static nb::object handed_back(const Kept& kept, Places& places) {
+    const size_t n = kept.results.size();
+    if (n == 1) return std::move(places[0].tensor);
+    nb::object all = nb::steal(PyTuple_New((Py_ssize_t)n));
+    if (!all.is_valid()) throw nb::python_error();
+    for (size_t i = 0; i < n; ++i) {
+      nb::object& y = places[i].tensor;
+      PyTuple_SetItem(all.ptr(), (Py_ssize_t)i, (y.is_valid() ? y : nb::none()).release().ptr());
+    }
+    return all;
+  }
+
+  std::shared_ptr<const Kept> kept_for(int64_t what, const Facts& of_x, const Facts& of_beside) {
+    Key key = {what, of_x.device, tensors_.kind_of(of_x) | tensors_.kind_of(of_beside) << 16};
+    std::copy(of_x.shape.begin(), of_x.shape.end(), key.begin() + 3);
+    std::copy(of_beside.shape.begin(), of_beside.shape.end(), key.begin() + 3 + MOST_AXES);
     if (auto found = kept_.find(key); found != kept_.end()) return found->second;
-    const int64_t vocab = of_x.shape[of_x.ndim - 1];
-    const int64_t rows = of_x.bytes() / (of_x.type->bits / 8) / vocab;
-    Kept kept;
-    kept.launch = prepare_(log, of_x.type->name, rows, vocab, of_x.device);
-    if (!nb::isinstance<CudaLaunch>(kept.launch)) throw nb::type_error("prepare gives no launch");
-    kept.shape = nb::tuple(take(x, shape_));
-    kept.strides = nb::tuple(ask(x, stride_));
+    nb::object beside = nb::none();
+    if (of_beside.type) beside = nb::make_tuple(of_beside.type->name, shape_of(of_beside));
+    nb::object said = prepare_(what, of_x.type->name, shape_of(of_x), (int64_t)of_x.device, beside);
+    auto kept = std::make_shared<Kept>(read(said));
     if (kept_.size() >= MOST_KEPT) kept_.clear();
     return kept_.emplace(key, std::move(kept)).first->second;
   }
 
+  static nb::object shape_of(const Facts& facts) {
+    nb::list lengths;
+    for (int i = 0; i < facts.ndim; ++i) lengths.append(facts.shape[i]);
+    return nb::tuple(lengths);
+  }
+
+  // Steps of elements that lie side by side.
+  static nb::object strides_of(const Facts& facts) {
+    nb::list strides;
+    for (int i = 0; i < facts.ndim; ++i) {
+      int64_t step = 1;
+      for (int j = i + 1; j < facts.ndim; ++j) step *= facts.shape[j];
+      strides.append(step);
+    }
+    return nb::tuple(strides);
+  }
+
+  // What `prepare` said.
+  Kept read(nb::handle said) const {
+    if (said.is_none()) return Kept{nb::none(), {}, 0};
+    Kept kept = {said[0], {}, nb::cast<int>(said[2])};
+    if (!nb::isinstance<CudaLaunch>(kept.launch)) throw nb::type_error("prepare gives no launch");
+    for (nb::handle one : said[1]) kept.results.push_back(result_of(one));
+    bool fits = kept.results.size() <= MOST_RESULTS && is_number(kept.beside, 0);
+    for (const Result& result : kept.results) fits = fits && is_number(result.number, -1);
+    if (!fits) throw nb::value_error("prepare gives more than a launch has room for");
+    return kept;
+  }
+
+  static bool is_number(int i, int least) {
+    return i >= least && i < (int)CudaLaunch::MOST_NUMBERS;
+  }
+
+  Result result_of(nb::handle said) const {
+    Result result;
+    if (said.is_none()) return result;
+    auto [dtype, shape, number, alignment] =
+        nb::cast<std::tuple<std::string, std::vector<int64_t>, int, int64_t>>(said);
+    Facts& facts = result.facts;
+    facts.type = tensors_.type_of(dtype);
+    if (!facts.type || shape.size() > MOST_AXES || alignment < 1)
+      throw nb::value_error("prepare gives a result that no tensor of these types can be");
+    facts.ndim = (int)shape.size();
+    std::copy(shape.begin(), shape.end(), facts.shape.begin());
+    result.number = number;
+    result.alignment = alignment;
+    result.shape = shape_of(facts);
+    result.strides = strides_of(facts);
+    return result;
+  }
+
   std::vector<nb::object*> held() {
-    std::vector<nb::object*> all = {&tensor_, &levels_, &stream_, &fresh_,
-                                    &packed_, &counts_, &prepare_};
+    std::vector<nb::object*> all = {&levels_, &fresh_, &packed_, &counts_, &prepare_};
+    for (nb::object* one : tensors_.held()) all.push_back(one);
     for (nb::object& watcher : watchers_) all.push_back(&watcher);
-    for (auto& [key, kept] : kept_) all.push_back(&kept.launch);
+    for (auto& [key, kept] : kept_) all.push_back(&kept->launch);
     return all;
   }
 
-  nb::object tensor_, levels_, stream_, fresh_, packed_, counts_, prepare_;
-  const dlpack::Exchange* exchange_ = nullptr;
-  std::vector<Float> floats_;
+  Tensors tensors_;
+  nb::object levels_, fresh_, packed_, counts_, prepare_;
   std::vector<nb::object> watchers_;
-  std::unordered_map<Key, Kept, Hash> kept_;
-  const Name dtype_{"dtype"}, requires_grad_{"requires_grad"}, is_neg_{"is_neg"},
-      is_contiguous_{"is_contiguous"}, shape_{"shape"}, get_device_{"get_device"},
-      data_ptr_{"data_ptr"}, stride_{"stride"}, is_cuda_{"is_cuda"}, is_inference_{"is_inference"},
-      level_{"_current_level"};
+  std::unordered_map<Key, std::shared_ptr<Kept>, Hash> kept_;
+  const Name level_{"_current_level"};
 };
 
 }  // namespace oneread

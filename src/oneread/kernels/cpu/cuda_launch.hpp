@@ -3,9 +3,10 @@
 // Knows the driver by addresses: it neither loads it nor needs its headers.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 namespace oneread {
@@ -35,8 +36,14 @@ struct CudaBeside {
 
 class CudaLaunch {
  public:
+  static constexpr size_t MOST_NUMBERS = 24;
+  using Numbers = std::array<int64_t, MOST_NUMBERS>;
+
+  // Counts and strides, and addresses of what some kernels take beside x and y.
+  const Numbers& numbers() const { return numbers_; }
+
   CudaLaunch(CudaDriver driver, uintptr_t context, uintptr_t function, unsigned grid,
-             unsigned block, unsigned shared, std::vector<int64_t> numbers,
+             unsigned block, unsigned shared, const std::vector<int64_t>& numbers,
              const std::vector<int64_t>& strides, int record)
       : record(record),
         driver_(driver),
@@ -45,16 +52,23 @@ class CudaLaunch {
         grid_(grid),
         block_(block),
         shared_(shared),
-        numbers_(std::move(numbers)) {
+        count_(numbers.size()) {
+    std::copy(numbers.begin(), numbers.end(), numbers_.begin());
     if (!strides.empty())
       std::memcpy(beside_.strides, strides.data(), strides.size() * sizeof(int64_t));
   }
 
-  // Input, result, the numbers, the temperature and where those of the rows are, the mask and
-  // the lengths. Returns the driver's error code. The driver copies the arguments before it
-  // returns. Whichever GPU is the calling thread's current one stays so.
   int operator()(uintptr_t stream, uintptr_t x, uintptr_t y, double temperature = 1.0,
                  uintptr_t temperatures = 0, uintptr_t where = 0, uintptr_t lengths = 0) const {
+    return (*this)(numbers_, stream, x, y, temperature, temperatures, where, lengths);
+  }
+
+  // Other numbers in the place of its own, input, result, the temperature and where those of the
+  // rows are, the mask and the lengths. Returns the driver's error code. The driver copies the
+  // arguments before it returns. Whichever GPU is the calling thread's current one stays so.
+  int operator()(const Numbers& numbers, uintptr_t stream, uintptr_t x, uintptr_t y,
+                 double temperature = 1.0, uintptr_t temperatures = 0, uintptr_t where = 0,
+                 uintptr_t lengths = 0) const {
     void* current = nullptr;
     if (int status = driver_.current(&current)) return status;
     const bool elsewhere = current != context_;
@@ -63,11 +77,11 @@ class CudaLaunch {
     CudaBeside beside = beside_;
     beside.where = where;
     beside.lengths = lengths;
-    void* arguments[MOST];
+    void* arguments[MOST_NUMBERS + 5];
     size_t n = 0;
     arguments[n++] = &x;
     arguments[n++] = &y;
-    for (const int64_t& number : numbers_) arguments[n++] = const_cast<int64_t*>(&number);
+    for (size_t i = 0; i < count_; ++i) arguments[n++] = const_cast<int64_t*>(&numbers[i]);
     arguments[n++] = &temperature;
     arguments[n++] = &temperatures;
     arguments[n++] = &beside;
@@ -83,9 +97,6 @@ class CudaLaunch {
     return !driver_.current(&current) && current == context_;
   }
 
-  static constexpr size_t MOST = 20;
-  static constexpr size_t MOST_NUMBERS = MOST - 5;
-
   const int record;  // the number of what `last_launch` then says
 
  private:
@@ -93,7 +104,8 @@ class CudaLaunch {
   void* context_;
   void* function_;
   unsigned grid_, block_, shared_;
-  std::vector<int64_t> numbers_;
+  size_t count_;
+  Numbers numbers_ = {};
   CudaBeside beside_;
 };
 

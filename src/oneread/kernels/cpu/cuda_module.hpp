@@ -10,27 +10,27 @@ namespace oneread {
 
 inline void make_launch(CudaLaunch* self, const std::vector<uintptr_t>& driver, uintptr_t context,
                         uintptr_t function, unsigned grid, unsigned block, unsigned shared,
-                        std::vector<int64_t> numbers, const std::vector<int64_t>& strides,
+                        const std::vector<int64_t>& numbers, const std::vector<int64_t>& strides,
                         int record) {
   if (driver.size() != 4) throw nb::value_error("four functions of the driver are needed");
   if (numbers.size() > CudaLaunch::MOST_NUMBERS || strides.size() > CudaBeside::STRIDES)
     throw nb::value_error("a kernel takes more numbers than this holds");
   const CudaDriver functions = {(CudaDriver::Launch)driver[0], (CudaDriver::Context)driver[1],
                                 (CudaDriver::Push)driver[2], (CudaDriver::Context)driver[3]};
-  new (self) CudaLaunch(functions, context, function, grid, block, shared, std::move(numbers),
-                        strides, record);
+  new (self)
+      CudaLaunch(functions, context, function, grid, block, shared, numbers, strides, record);
 }
 
-// A call as Python makes it with the least between: as a built-in function with three arguments.
+// A call as Python makes it with the least between: as a built-in function with four arguments.
 inline PyObject* call_fast(PyObject* self, PyObject* const* given, Py_ssize_t n) {
-  if (n != 3) {
-    PyErr_SetString(PyExc_TypeError, "log, x and out are needed");
+  if (n != 4) {
+    PyErr_SetString(PyExc_TypeError, "what, x, beside and out are needed");
     return nullptr;
   }
+  const long long what = PyLong_AsLongLong(given[0]);
+  if (what == -1 && PyErr_Occurred()) return nullptr;
   try {
-    return (*nb::inst_ptr<CudaCalls>(self))(given[0] == Py_True, given[1], given[2])
-        .release()
-        .ptr();
+    return (*nb::inst_ptr<CudaCalls>(self))(what, given[1], given[2], given[3]).release().ptr();
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const std::exception& error) {
@@ -40,7 +40,7 @@ inline PyObject* call_fast(PyObject* self, PyObject* const* given, Py_ssize_t n)
 }
 
 inline PyMethodDef call_method = {"call", (PyCFunction)(void (*)())call_fast, METH_FASTCALL,
-                                  "Make a plain call of (log, x, out)."};
+                                  "Make a plain call of (what, x, beside, out)."};
 
 inline void bind_cuda(nb::module_& m) {
   m.def("last_launch", [] { return last_launch; });

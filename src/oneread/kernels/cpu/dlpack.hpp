@@ -7,7 +7,7 @@
 namespace oneread::dlpack {
 
 enum DeviceType : int32_t { CPU = 1, CUDA = 2 };
-enum TypeCode : uint8_t { FLOAT = 2, BFLOAT = 4 };
+enum TypeCode : uint8_t { INT = 0, FLOAT = 2, BFLOAT = 4 };
 
 struct Tensor {
   void* data;

@@ -20,6 +20,8 @@ void set_isa(const std::string& name);
 // is set meanwhile.
 using Tables = const Kernels& (*)(ElementType);
 Tables current_tables();
+using Gradients = const GradientKernels& (*)(ElementType);
+Gradients current_gradients();
 
 // While it lives this thread rounds to nearest and takes subnormal inputs as they are, whatever the
 // caller has set: bits must not depend on that. With `flush` results below the normal range become

@@ -15,7 +15,8 @@ namespace {
 
 struct Isa {
   const char* name;
-  const Kernels& (*table)(ElementType);
+  Tables table;
+  Gradients gradients;
   bool (*supported)();
 };
 
@@ -38,14 +39,15 @@ bool has_v4() {
          __builtin_cpu_supports("avx512vl");
 }
 constexpr Isa kIsas[] = {
-    {"x86-64-v4", x86_64_v4::table, has_v4},
-    {"x86-64-v3", x86_64_v3::table, has_v3},
-    {"x86-64-v2", x86_64_v2::table, has_v2},
-    {"scalar", scalar::table, has_v2},
+    {"x86-64-v4", x86_64_v4::table, x86_64_v4::gradient_table, has_v4},
+    {"x86-64-v3", x86_64_v3::table, x86_64_v3::gradient_table, has_v3},
+    {"x86-64-v2", x86_64_v2::table, x86_64_v2::gradient_table, has_v2},
+    {"scalar", scalar::table, scalar::gradient_table, has_v2},
 };
 #elif defined(__aarch64__)
 bool always() { return true; }
-constexpr Isa kIsas[] = {{"aarch64", aarch64::table, always}, {"scalar", scalar::table, always}};
+constexpr Isa kIsas[] = {{"aarch64", aarch64::table, aarch64::gradient_table, always},
+                         {"scalar", scalar::table, scalar::gradient_table, always}};
 #else
 #error "oneread has no CPU kernels for this architecture"
 #endif
@@ -57,7 +59,7 @@ const Isa* best() {
 }
 
 // Not in the list: nobody can ask for it by name.
-constexpr Isa kCounting = {"counting", counting::table, nullptr};
+constexpr Isa kCounting = {"counting", counting::table, counting::gradient_table, nullptr};
 
 std::atomic<const Isa*> in_use{nullptr};
 
@@ -100,6 +102,7 @@ void set_isa(const std::string& name) {
 }
 
 Tables current_tables() { return current().table; }
+Gradients current_gradients() { return current().gradients; }
 
 #if defined(__x86_64__)
 FloatControl::FloatControl(bool flush) : saved_(_mm_getcsr()) {

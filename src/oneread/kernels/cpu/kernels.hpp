@@ -150,6 +150,27 @@ struct TextbookKernels {
   TopK top_k, safe_fused, online_fused;
 };
 
+// What the gradient of a row of logits is made of. With l = z / temperature - lse and p = e^l,
+//   dx = (p (scale + slope l + square p) + uniform w + at_target [column = target]) dz/dx,
+// where z is x itself, or softcap tanh(x / softcap).
+struct RowGradient {
+  double lse = 0, scale = 0, slope = 0, square = 0, at_target = 0, uniform = 0;
+  Temperature temperature;
+  double softcap = 0;                  // 0: none
+  const void* class_weight = nullptr;  // w, one a column, of the compute type; null: 1
+  ptrdiff_t target = -1;               // outside of the columns: none
+};
+
+// Backward passes, of columns that lie side by side; dx may be an input.
+struct GradientKernels {
+  void (*logits)(const void* x, void* dx, size_t n, const RowGradient&, bool streaming);
+  // The sum of g y, or of g alone where y is null.
+  double (*sum)(const void* g, const void* y, size_t n);
+  // y (g - sum); of log-probabilities y, g - e^y sum.
+  void (*softmax)(const void* y, const void* g, void* dx, size_t n, double sum, bool streaming);
+  void (*log_softmax)(const void* y, const void* g, void* dx, size_t n, double sum, bool streaming);
+};
+
 struct Kernels {
   int width;     // elements in a vector of the compute type
   size_t group;  // columns between two foldings of the sums: feeds but the last are multiples
@@ -225,6 +246,7 @@ struct Kernels {
   namespace isa {                                     \
   const Kernels& table(ElementType);                  \
   const TextbookKernels& textbook_table(ElementType); \
+  const GradientKernels& gradient_table(ElementType); \
   }
 ONEREAD_DECLARE_TABLE(scalar)    // vectors of one element
 ONEREAD_DECLARE_TABLE(counting)  // every access counted: see count.hpp

@@ -3,16 +3,13 @@
 #include <stdexcept>
 
 #include "driver.hpp"
+#include "pool.hpp"
 #include "stage.hpp"
 #include "stores.hpp"
 
 namespace oneread {
 
 namespace {
-
-// Below this many elements a second thread costs more than it brings (10 x 1000: 1 thread 2.1 us,
-// 2 threads 2.4 us while the pool still spins).
-constexpr size_t kSmall = 32768;
 
 // Pieces of a row that can be summed apart. A power of two, so that blocks and groups of maxima
 // divide it; at most 64 of them.
@@ -24,11 +21,6 @@ size_t span_for(size_t vocab) {
 // Exponentials on their way past the caches stay in the second one, 1 MiB on Zen 4, beside the
 // logits that pass; what is left of a longer row goes to y itself.
 constexpr size_t kStreamedBytes = (size_t)512 << 10;
-
-// A row has lines that it shares with its neighbours, and a beginning and an end. 16000 x 2000 take
-// 7.7 instead of 7.0 ms, 12000 x 3000 as much instead of 8.3, 4000 x 4000 3.0 instead of 3.3 (Zen
-// 4); 40000 x 1000 20 instead of 16 ms on an Intel Xeon.
-constexpr size_t kLeastStreamedBytes = 12 << 10;
 
 // With fewer rows side by side too many lanes of a vector across them would be empty: of 4 rows of
 // 1000 columns, 1860 instead of 1320 us; of 8, 950 instead of 1380 us.

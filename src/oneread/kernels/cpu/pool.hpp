@@ -25,4 +25,8 @@ int available_threads();
 
 inline constexpr int kMaxThreads = 256;
 
+// Below this many elements a second thread costs more than it brings (10 x 1000: 1 thread 2.1 us,
+// 2 threads 2.4 us while the pool still spins).
+inline constexpr size_t kSmall = 32768;
+
 }  // namespace oneread

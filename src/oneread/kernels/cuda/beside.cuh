@@ -13,6 +13,7 @@
 #ifndef LENGTHS
 #define LENGTHS 0
 #endif
+#define LEAVES_OUT (WHERE || LENGTHS)
 
 // kernels/cpu/cuda_launch.hpp fills it. Strides are in elements; a mask has one byte for each.
 struct Beside {

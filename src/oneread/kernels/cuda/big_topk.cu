@@ -8,6 +8,9 @@
 // Launch     rows * CLUSTER blocks of BLOCK_THREADS threads, with CAPACITY candidates (a key and 4
 //            bytes) of shared memory each
 //
+// The first bound is there before any candidate: as many of the largest numbers of the first step's
+// vectors reach it as winners are wanted. That is worth it where these are half of them or fewer.
+//
 // BLOCK_THREADS  threads of a block, a multiple of 32
 // VECTORS        vectors that a thread loads at a time, of 32 elements together at most
 // CAPACITY       candidates that a block holds: see candidates.cuh; the more above k, the better
@@ -22,11 +25,13 @@ typedef int Index;
 #endif
 
 #include "candidates.cuh"
+#include "missing.cuh"
 #include "row.cuh"
 
 constexpr int WARPS = BLOCK_THREADS / 32;
 static_assert(VECTORS * WIDTH <= 32, "what a thread has loaded is told by the bits of a word");
 static_assert(CAPACITY % BLOCK_THREADS == 0, "no thread is left out");
+static_assert(VECTORS * BLOCK_THREADS <= CAPACITY, "a step's vectors are counted as candidates");
 
 // Make candidates of the elements of vector i that pass. Returns those that find no place, by
 // their bits; `full` becomes true when there are as many as the limit.
@@ -57,18 +62,26 @@ __cluster_dims__(CLUSTER, 1, 1)
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 big_topk(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
          long long k, long long kind, long long index_bytes, void* indices, Real* lse,
-         double temperature, const double* temperatures) {
+         Element* logits, double temperature, const double* temperatures, const Beside beside) {
     extern __shared__ Key keys[];
     unsigned* columns = (unsigned*)(keys + CAPACITY);
     __shared__ Pool pool;
     __shared__ Running scratch[WARPS * CLUSTER];
+#if LEAVES_OUT
+    __shared__ int missing[2 * WARPS];  // as missing.cuh counts
+#endif
     const long long index = blockIdx.x / CLUSTER;
     const Scale scale = scale_of(temperature, temperatures, index);
-    Row row = row_at(x + index * x_stride, nullptr, (Index)vocab);
+    Row row = until_length(row_of(x, nullptr, index, x_stride, 0, (Index)vocab, true, beside),
+                           index, beside);
+    // Candidates that there are at least; masked ones are candidates of -inf.
+    const unsigned want = LENGTHS ? (unsigned)max((Index)0, min(row.vocab, (Index)k)) : (unsigned)k;
+    if (want == 0) row.end = 0;
     Index begin = 0;
 #if CLUSTER > 1
     begin = keep_share<CLUSTER>(row, (Index)cluster_rank());
 #endif
+    constexpr Index STEP = (Index)BLOCK_THREADS * VECTORS;
     prepare(pool);
 #if CLUSTER > 1
     __syncwarp();  // a barrier of a cluster takes whole warps
@@ -76,7 +89,6 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
 #endif
     __syncthreads();  // wrote: some threads; reads: all threads
 
-    const unsigned want = (unsigned)k;
     // To cut back costs a few hundred pushes: about as much as those that a later cut would cost.
     const unsigned limit = min(2 * want + 512, (unsigned)CAPACITY);
     const unsigned most = want + (limit - want) / 8;
@@ -84,10 +96,18 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
     Turns turns = {0, 0};
     Stream stream = nothing();
     Real bound = not_a_number();  // which no number is below
-    for (; begin < row.end; begin += (Index)BLOCK_THREADS * VECTORS) {
-        const Index at = begin + threadIdx.x;
+    for (; begin < row.end; begin += STEP) {
+        const Index at = begin + (Index)threadIdx.x;
         Vector v[VECTORS];
         load<VECTORS, BLOCK_THREADS>(row, at, v);
+        // In the first step, if any.
+        if (turns.own == 0 && min(row.end - begin, STEP) >= 2 * (Index)want) {
+            Key tops[VECTORS];
+#pragma unroll
+            for (int i = 0; i < VECTORS; ++i)
+                tops[i] = has_some(row, at + i * BLOCK_THREADS) ? key_of(largest(v[i])) : 0;
+            bound = first_bound<VECTORS>(pool, turns, keys, tops, want);
+        }
         const Real best = largest<VECTORS>(v);
         unsigned left = 0;
         bool full = false;
@@ -140,26 +160,46 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
 #elif CLUSTER > 1
     barrier<CLUSTER>();  // no block cuts back its own any more
 #endif
-    unsigned held = pool.held;
-    const Cut cut = cut_for<CLUSTER>(pool, turns, keys, columns, held, last_column, want, want);
+    if (want > 0) {
+        const unsigned held = pool.held;
+        const Cut cut = cut_for<CLUSTER>(pool, turns, keys, columns, held, last_column, want, want);
 #if CLUSTER > 1
-    if (cluster_rank() == 0) keep(pool, keys, columns, held, cut);
-    barrier<CLUSTER>();  // wrote: the first block; reads: where its candidates end
-    if (cluster_rank() != 0)
+        if (cluster_rank() == 0) keep(pool, keys, columns, held, cut);
+        barrier<CLUSTER>();  // wrote: the first block; reads: where its candidates end
+        if (cluster_rank() != 0)
 #pragma unroll 1
-        for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS)
-            if (reaches(keys[i], columns[i], cut)) {
-                const unsigned place = atomicAdd(remote(&pool.held, 0), 1);
-                *remote(&keys[place], 0) = keys[i];
-                *remote(&columns[place], 0) = columns[i];
-            }
-    barrier<CLUSTER>();  // wrote: every block into the first; reads: that one
-    if (cluster_rank() != 0) return;
+            for (unsigned i = threadIdx.x; i < held; i += BLOCK_THREADS)
+                if (reaches(keys[i], columns[i], cut)) {
+                    const unsigned place = atomicAdd(remote(&pool.held, 0), 1);
+                    *remote(&keys[place], 0) = keys[i];
+                    *remote(&columns[place], 0) = columns[i];
+                }
+        barrier<CLUSTER>();  // wrote: every block into the first; reads: that one
 #else
-    keep(pool, keys, columns, held, cut);
+        keep(pool, keys, columns, held, cut);
 #endif
-    sort(keys, columns, want);
+    }
+#if CLUSTER > 1
+    if (cluster_rank() != 0) return;
+#endif
+    if (want > 0) sort(keys, columns, want);
+#if LEAVES_OUT
+    int numbers = 0;  // above -inf
+    for (unsigned base = 0; base < want; base += BLOCK_THREADS) {
+        const unsigned i = base + threadIdx.x;
+        numbers += __syncthreads_count(i < want && keys[i] > key_of(-infinity()));
+    }
+    if (numbers < k) {
+        put_missing<BLOCK_THREADS>(row, vocab, numbers, (int)k, missing,
+                                   [=](int i, Key key, long long j) {
+                                       keys[i] = key;
+                                       columns[i] = (unsigned)j;
+                                   });
+        __syncthreads();  // wrote: all threads; reads: all of them
+    }
+#endif
 
+    all = checked(all, row);
     if (lse != nullptr && threadIdx.x == 0) lse[index] = logsumexp_of(all, scale);
     if (kind > LOGPROB) {
         Running winners = Running{-infinity(), 0};
@@ -169,8 +209,8 @@ big_topk(const Element* x, void* values, long long rows, long long vocab, long l
         __syncthreads();  // read: every warp all of scratch; writes: each warp
         all = merge_warps<WARPS>(winners, scale, scratch);
     }
-    const Results results = {values, indices, (int)kind, (int)index_bytes};
+    const Results results = {values, indices, logits, (int)kind, (int)index_bytes};
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < want; i += BLOCK_THREADS)
-        write_winner(results, index * k + i, x + index * x_stride, columns[i], keys[i], all, scale);
+    for (unsigned i = threadIdx.x; i < k; i += BLOCK_THREADS)
+        write_winner(results, index * k + i, row, columns[i], keys[i], all, scale);
 }

@@ -166,12 +166,11 @@ __device__ __forceinline__ Key least_of_lanes(Key key) {
     return key;
 }
 
-// Where to cut so that `want` to `most` candidates are kept, the first of all in order. There are
-// `want` or more in all blocks.
+// A key that `want` to `most` candidates of all blocks reach; or, if one key is held too often, that
+// key, and how many of those that have it are wanted.
 template <int BLOCKS>
-__device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys,
-                                       const unsigned* columns, unsigned held, unsigned last_column,
-                                       unsigned want, unsigned most) {
+__device__ __forceinline__ Share<Key> share_keys(Pool& pool, Turns& turns, const Key* keys,
+                                                 unsigned held, unsigned want, unsigned most) {
     Key low = ~(Key)0;
     Key high = 0;
 #pragma unroll 2
@@ -195,12 +194,27 @@ __device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys
         high = ~least_of_lanes<BLOCKS>((Key)~*remote(&pool.high, other));
     }
 #endif
-    const Share<Key> by_key = share<BLOCKS, Key>(
+    const Share<Key> found = share<BLOCKS, Key>(
         pool, turns, held, low, high, want, most,
         [=](unsigned i, Key& key) {
             key = keys[i];
             return true;
         });
+    // All have read the range, for there was a barrier since.
+    if (threadIdx.x == 0) {
+        pool.low = ~(Key)0;
+        pool.high = 0;
+    }
+    return found;
+}
+
+// Where to cut so that `want` to `most` candidates are kept, the first of all in order. There are
+// `want` or more in all blocks.
+template <int BLOCKS>
+__device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys,
+                                       const unsigned* columns, unsigned held, unsigned last_column,
+                                       unsigned want, unsigned most) {
+    const Share<Key> by_key = share_keys<BLOCKS>(pool, turns, keys, held, want, most);
     if (by_key.rest == 0) return Cut{by_key.floor, ~0u};
     // Of equal numbers the smallest columns, which are the largest of their complements.
     const Share<unsigned> by_column = share<BLOCKS, unsigned>(
@@ -212,14 +226,31 @@ __device__ __forceinline__ Cut cut_for(Pool& pool, Turns& turns, const Key* keys
     return Cut{by_key.floor, ~by_column.floor};
 }
 
+// A number that all with the key or a larger one are above, and few others; NaN where no number is.
+__device__ __forceinline__ Real just_below(Key key) {
+    if (key == ~(Key)0) return infinity();  // which is below NaN alone
+    const Key negative_zero = ~(Key)0 >> 1;  // the key of no number: -0.0 has that of 0.0
+    return key == 0 ? not_a_number() : number_of(key - (key - 1 == negative_zero ? 2 : 1));
+}
+
+// Of vectors that hold as many numbers or more: a number that at least `want` of the block are
+// above. What is in `keys` is lost.
+template <int N>
+__device__ __forceinline__ Real first_bound(Pool& pool, Turns& turns, Key* keys, const Key* tops,
+                                            unsigned want) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) keys[i * BLOCK_THREADS + threadIdx.x] = tops[i];
+    // Of these a thread reads its own alone: no barrier is needed.
+    return just_below(
+        share_keys<1>(pool, turns, keys, N * BLOCK_THREADS, want, want + want / 8).floor);
+}
+
 // Keep the candidates of this block that reach the cut: `held` and `floor` become theirs.
 __device__ __forceinline__ void keep(Pool& pool, Key* keys, unsigned* columns, unsigned held,
                                      const Cut& cut) {
-    // All have read `held`, and the range, for there was a barrier since.
+    // All have read `held`, for there was a barrier since.
     if (threadIdx.x == 0) {
         pool.held = 0;
-        pool.low = ~(Key)0;
-        pool.high = 0;
         pool.floor = ~(Key)0;
     }
     Key floor = ~(Key)0;
@@ -253,7 +284,7 @@ __device__ __forceinline__ void keep(Pool& pool, Key* keys, unsigned* columns, u
     __syncthreads();  // wrote: all threads; reads: all of them
 }
 
-// Sort the first `held` candidates, at least 32 of them.
+// Sort the first `held` candidates, one or more.
 __device__ __forceinline__ void sort(Key* keys, unsigned* columns, unsigned held) {
     // Within 64 candidates it is one warp that sorts.
     constexpr unsigned ALONE = 32;
@@ -282,7 +313,7 @@ __device__ __forceinline__ void sort(Key* keys, unsigned* columns, unsigned held
                 }
             }
             const unsigned next = step > 1 ? step / 2 : run;
-            if (step > ALONE || next > ALONE)
+            if (step > ALONE || next > ALONE || (step == 1 && run == size))
                 __syncthreads();  // wrote: all threads; reads: all of them
             else
                 __syncwarp();

@@ -2,12 +2,17 @@
 //
 // ELEMENT       FLOAT32, FLOAT16, BFLOAT16 or FLOAT64, by number
 // VECTOR_BYTES  bytes of one access: 16, or less where addresses allow no more
+// RESULT        the type that results are written in, likewise; ELEMENT if left out
 #pragma once
 
 #define FLOAT32 0
 #define FLOAT16 1
 #define BFLOAT16 2
 #define FLOAT64 3
+
+#ifndef RESULT
+#define RESULT ELEMENT
+#endif
 
 #include "ptx.cuh"
 
@@ -25,9 +30,19 @@ typedef unsigned short Element;  // its bits
 typedef float2 RealPair;
 #endif
 
+#if RESULT == ELEMENT
+typedef Element Result;
+#elif RESULT == FLOAT32
+typedef float Result;
+#else
+typedef unsigned short Result;
+#endif
+
 // Elements of 16 bits are held as pairs, and compared so where the machine can.
 #define PAIRED (VECTOR_BYTES > 2 && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16))
 #define PAIRED_MAX (PAIRED && HAS_PAIRED_MAX)
+#define PAIRED_OUT \
+    ((RESULT == FLOAT16 || RESULT == BFLOAT16) && VECTOR_BYTES > (ELEMENT == FLOAT32 ? 4 : 2))
 
 #if PAIRED
 typedef unsigned Word;
@@ -43,14 +58,42 @@ struct __align__(VECTOR_BYTES) Vector {
 };
 
 // What one access moves.
-#if VECTOR_BYTES == 16
-typedef uint4 Bits;
-#elif VECTOR_BYTES == 8
-typedef uint2 Bits;
-#elif VECTOR_BYTES == 4
-typedef unsigned Bits;
+template <int BYTES>
+struct Access {
+    typedef uint4 type;
+};
+template <>
+struct Access<8> {
+    typedef uint2 type;
+};
+template <>
+struct Access<4> {
+    typedef unsigned type;
+};
+template <>
+struct Access<2> {
+    typedef unsigned short type;
+};
+typedef Access<VECTOR_BYTES>::type Bits;
+
+// The results of a vector, written in as many pieces as they take accesses.
+constexpr int RESULT_BYTES = WIDTH * (int)sizeof(Result);
+constexpr int PIECE_BYTES = RESULT_BYTES < 16 ? RESULT_BYTES : 16;
+constexpr int PIECES = RESULT_BYTES / PIECE_BYTES;
+typedef Access<PIECE_BYTES>::type PieceBits;
+
+#if RESULT == ELEMENT
+typedef Vector Output;
+constexpr int OUTPUT_WORDS = WORDS;
 #else
-typedef unsigned short Bits;
+constexpr int OUTPUT_WORDS = PAIRED_OUT ? WIDTH / 2 : WIDTH;
+struct __align__(PIECE_BYTES) Output {
+#if PAIRED_OUT
+    unsigned w[OUTPUT_WORDS];
+#else
+    Result w[OUTPUT_WORDS];
+#endif
+};
 #endif
 
 __device__ __forceinline__ Real infinity() {
@@ -96,6 +139,18 @@ __device__ __forceinline__ Element lowest() {
     return 0xfc00;
 #else
     return -infinity();
+#endif
+}
+
+__device__ __forceinline__ Result to_result(Real x) {
+#if RESULT == ELEMENT
+    return to_element(x);
+#elif RESULT == BFLOAT16
+    return float_to_bfloat(x);
+#elif RESULT == FLOAT16
+    return float_to_half(x);
+#else
+    return x;
 #endif
 }
 
@@ -184,6 +239,13 @@ __device__ __forceinline__ Vector of_lowest() {
     return v;
 }
 
+__device__ __forceinline__ Vector of_zero() {
+    Vector v;
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) v.w[i] = 0;
+    return v;
+}
+
 __device__ __forceinline__ void set(Vector& v, int i, Element e) {
 #if PAIRED
     v.w[i / 2] = __byte_perm(v.w[i / 2], e, i % 2 ? 0x5410 : 0x3254);
@@ -231,18 +293,18 @@ __device__ __forceinline__ Real largest(const Vector* v) {
 #endif
 }
 
-// A vector of `scale` times the numbers given.
-__device__ __forceinline__ Vector scaled(const Real* numbers, Real scale) {
-    Vector v;
+// `scale` times the numbers given, one for each element of a vector.
+__device__ __forceinline__ Output scaled(const Real* numbers, Real scale) {
+    Output output;
 #pragma unroll
-    for (int i = 0; i < WORDS; ++i) {
-#if PAIRED
-        v.w[i] = pair_of(numbers[2 * i] * scale, numbers[2 * i + 1] * scale);
+    for (int i = 0; i < OUTPUT_WORDS; ++i) {
+#if PAIRED_OUT
+        output.w[i] = pair_of(numbers[2 * i] * scale, numbers[2 * i + 1] * scale);
 #else
-        v.w[i] = to_element(numbers[i] * scale);
+        output.w[i] = to_result(numbers[i] * scale);
 #endif
     }
-    return v;
+    return output;
 }
 
 // Let the compiler make again what it made of a vector, instead of holding that in registers.

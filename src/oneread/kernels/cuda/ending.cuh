@@ -31,7 +31,7 @@ __device__ __forceinline__ Real unscaled(const Ending& ending, Real x, const Sca
 #endif
 }
 
-__device__ __forceinline__ Vector result_of(const Ending& ending, const Vector& v,
+__device__ __forceinline__ Output output_of(const Ending& ending, const Vector& v,
                                             const Scale& scale) {
     Real out[WIDTH];
 #pragma unroll

@@ -34,29 +34,6 @@ __device__ __forceinline__ void move_sums(Real* sum, Real m, Real top, Real apar
     sum[0] = (sum[0] + apart) * root * root;
 }
 
-// The largest so far: with paired halves that of the even places and that of the odd ones.
-#if PAIRED_MAX
-typedef unsigned Most;
-#else
-typedef Real Most;
-#endif
-
-__device__ __forceinline__ Real largest_of(Most most) {
-#if PAIRED_MAX
-    return larger(low_of(most), high_of(most));
-#else
-    return most;
-#endif
-}
-
-__device__ __forceinline__ Most least() {
-#if PAIRED_MAX
-    return 0x10001u * lowest();
-#else
-    return -infinity();
-#endif
-}
-
 // Columns taken in so far by one thread. All but those in `seen` are in the sums, of which `lost`
 // is what rounding took. These are below `base`, the largest of the columns in them, so that the
 // powers that count are near 1.
@@ -217,16 +194,10 @@ __device__ __forceinline__ void absorb(MomentStream& s, Vector* v, const Scale& 
 #pragma unroll
     for (int i = 0; i < N; ++i) add_powers(added, v[i], reference(s.base), scale);
 #endif
-    // Compensated, so that a long row is as exact as a short one.
     move_sums(s.sum, before, reference(s.base), 0, scale);
     move_sums(s.lost, before, reference(s.base), 0, scale);
 #pragma unroll
-    for (int k = 0; k < SUMS; ++k) {
-        const Real more = added[k] - s.lost[k];
-        const Real sum = s.sum[k] + more;
-        s.lost[k] = sum - s.sum[k] - more;
-        s.sum[k] = sum;
-    }
+    for (int k = 0; k < SUMS; ++k) add_exactly(s.sum[k], s.lost[k], added[k]);
 }
 
 __device__ __forceinline__ Moments total(const MomentStream& s, const Scale& scale) {
@@ -244,7 +215,7 @@ __device__ __forceinline__ Moments total(const MomentStream& s, const Scale& sca
     return all;
 }
 
-// Of the columns of both. The same bits whichever comes first.
+// Of the columns of both.
 __device__ __forceinline__ Moments merge(Moments a, Moments b, const Scale& scale) {
     const bool swap = b.m > a.m;
     Moments high = swap ? b : a;
@@ -257,72 +228,23 @@ __device__ __forceinline__ Moments merge(Moments a, Moments b, const Scale& scal
     return high;
 }
 
-// Of the LANES lanes of a warp that share a row: all get the same.
-template <int LANES>
-__device__ __forceinline__ Moments merge_lanes(Moments a, const Scale& scale) {
-    Real m = a.m;
-#if HAS_WARP_MAX && ELEMENT != FLOAT64
-    if (LANES == 32) {
-        m = largest_of_warp(m);
-    } else
-#endif
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2)
-        m = larger(m, __shfl_xor_sync(0xffffffffu, m, step, LANES));
-    // One lane with the maximum keeps it out of the sums; of the others each adds its own.
-    const int lane = (int)threadIdx.x % 32;
-    const unsigned row_mask = LANES == 32 ? 0xffffffffu
-                                          : ((1u << LANES % 32) - 1u) << lane / LANES * LANES;
-    const unsigned holders = __ballot_sync(0xffffffffu, a.m == m) & row_mask;
-    const bool keeps = holders != 0 && __ffs(holders) - 1 == lane;
-    move_sums(a.sum, a.m, m, keeps ? 0 : 1, scale);
+__device__ __forceinline__ Moments lowered(Moments a, Real m, Real apart, const Scale& scale) {
+    move_sums(a.sum, a.m, m, apart, scale);
     a.m = m;
-#pragma unroll
-    for (int k = 0; k < SUMS; ++k) {
-#pragma unroll
-        for (int step = LANES / 2; step > 0; step /= 2)
-            a.sum[k] += __shfl_xor_sync(0xffffffffu, a.sum[k], step, LANES);
-    }
     return a;
 }
 
-__device__ __forceinline__ Moments of_no_columns() {
-    Moments a = {};
-    a.m = -infinity();
+template <int LANES>
+__device__ __forceinline__ Moments of_lanes(Moments a) {
+#pragma unroll
+    for (int k = 0; k < SUMS; ++k) a.sum[k] = sum_of_lanes<LANES>(a.sum[k]);
     return a;
-}
-
-// Of a block of 32 * WARPS threads that shares a row: all get the same.
-template <int WARPS>
-__device__ __forceinline__ Moments merge_warps(Moments a, const Scale& scale, Moments* scratch) {
-    a = merge_lanes<32>(a, scale);
-    if (WARPS == 1) return a;
-    const int lane = (int)threadIdx.x % 32;
-    if (lane == 0) scratch[threadIdx.x / 32] = a;
-    __syncthreads();  // wrote: lane 0 of each warp; reads: every warp all of them
-    Moments b = of_no_columns();
-    if (lane < WARPS) b = scratch[lane];
-    return merge_lanes<32>(b, scale);
 }
 
 #if HAS_CLUSTERS
-// Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
-// started: a block that has not cannot be written to.
-template <int WARPS, int BLOCKS>
-__device__ __forceinline__ Moments merge_blocks(Moments a, const Scale& scale, Moments* scratch) {
-    a = merge_lanes<32>(a, scale);
-    const int lane = (int)threadIdx.x % 32;
-    const int warp = (int)threadIdx.x / 32;
-    if (lane < BLOCKS) {
-        RealPair* place = (RealPair*)&scratch[cluster_rank() * WARPS + warp];
-        store_remote(place, lane, a.m, a.sum[0]);
-        if (SUMS > 1) store_remote(place + 1, lane, a.sum[1 % SUMS], a.sum[SUMS - 1]);
-    }
-    cluster_arrive();
-    cluster_wait();  // wrote: each warp into every block; reads: every warp all of them
-    Moments b = of_no_columns();
-#pragma unroll
-    for (int i = lane; i < WARPS * BLOCKS; i += 32) b = merge(b, scratch[i], scale);
-    return merge_lanes<32>(b, scale);
+__device__ __forceinline__ void send(Moments* place, unsigned rank, const Moments& a) {
+    RealPair* pairs = (RealPair*)place;
+    store_remote(pairs, rank, a.m, a.sum[0]);
+    if (SUMS > 1) store_remote(pairs + 1, rank, a.sum[1 % SUMS], a.sum[SUMS - 1]);
 }
 #endif

@@ -49,15 +49,27 @@ __device__ __forceinline__ long long joined(long long a, long long* scratch) {
     return a;
 }
 
+// Whether a column of the row, which has `vocab` with those beyond its length, is not left out. One
+// that lies elsewhere is not.
+__device__ __forceinline__ bool is_in(const Row& row, Index vocab, long long column) {
+    return !LEAVES_OUT || column < 0 || column >= vocab ||
+           (column < row.vocab && keeps(row, column));
+}
+
+// The number in a column of the row: -inf in one left out, NaN where there is none.
+__device__ __forceinline__ Real number_in(const Row& row, Index vocab, long long column) {
+    if (column < 0 || column >= vocab) return not_a_number();
+    return is_in(row, vocab, column) ? to_real(columns_of(row)[column]) : -infinity();
+}
+
 #if RANKS
 // The logit of a selected column: given, or where the row has it.
-__device__ __forceinline__ Real logit_of(const Row& row, long long column, const double* logits,
-                                         long long place) {
+__device__ __forceinline__ Real logit_of(const Row& row, Index vocab, long long column,
+                                         const double* logits, long long place) {
 #if STATE
     return row.vocab ? (Real)logits[place] : (Real)0;
 #else
-    return column >= 0 && column < row.vocab ? to_real(((const Element*)row.x)[row.head + column])
-                                             : (Real)0;
+    return column >= 0 && column < vocab ? number_in(row, vocab, column) : (Real)0;
 #endif
 }
 #endif
@@ -79,6 +91,14 @@ __device__ __noinline__ Index first_of(const Row row, Index at, Real m) {
     }
     return found;
 }
+
+// The first column that is not left out, of every THREADS-th from `first`.
+template <int THREADS>
+__device__ __noinline__ Index first_kept(const Row row, Index first) {
+    for (Index j = first; j < row.vocab; j += THREADS)
+        if (keeps(row, j)) return j;
+    return NOWHERE;
+}
 #endif
 
 extern "C" __global__ void
@@ -90,7 +110,7 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
             long long x_outer, long long x_inner, long long selects, Real* max, long long* argmax,
             const long long* select, const double* logits, Real* selected, long long* rank,
             Real* entropy, Real* sum_p2,
-            double temperature, const double* temperatures) {
+            double temperature, const double* temperatures, const Beside beside) {
     __shared__ Moments scratch[WARPS * CLUSTER];
 #if RANKS || ARGMAX
     __shared__ long long counts[(RANKS + ARGMAX) * WARPS * CLUSTER];
@@ -109,16 +129,22 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
     const bool inside = index < rows;
     const Scale scale = scale_of(temperature, temperatures, inside ? index : 0);
     const Index outer = index < inner ? 0 : index / inner;
-    const Element* columns =
-        x + (inside ? outer * x_outer + (index - outer * inner) * x_inner : 0);
-    const Row row = row_at(columns, nullptr, inside ? vocab : 0);
+    const Index in_loop = index - outer * inner;
+    const Element* columns = x + (inside ? outer * x_outer + in_loop * x_inner : 0);
+    Row row = row_at(columns, nullptr, inside ? vocab : 0);
+#if WHERE
+    if (inside)
+        row.where = beside.where + outer * beside.where_outer + in_loop * beside.where_inner -
+                    row.head;
+#endif
+    row = until_length(row, index, beside);
 
 #if RANKS
     Place places[RANKS];
 #pragma unroll
     for (int k = 0; k < RANKS; ++k) {
         const long long column = inside ? select[index * selects + k] : -1;
-        const Real logit = logit_of(row, column, logits, index * selects + k);
+        const Real logit = logit_of(row, vocab, column, logits, index * selects + k);
         places[k] = place_of(row.head, row.vocab, column, logit);
     }
 #endif
@@ -146,9 +172,9 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
     const Moments own = total(stream, scale);
 #if CLUSTER > 1
     cluster_wait();  // every block has started
-    const Moments all = merge_blocks<WARPS, CLUSTER>(own, scale, scratch);
+    Moments all = merge_blocks<WARPS, CLUSTER>(own, scale, scratch);
 #else
-    const Moments all = ROWS > 1 ? merge_lanes<ROW_THREADS>(own, scale)
+    Moments all = ROWS > 1 ? merge_lanes<ROW_THREADS>(own, scale)
                                  : merge_warps<WARPS>(own, scale, scratch);
 #endif
 
@@ -157,8 +183,15 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
     for (int k = 0; k < RANKS; ++k) {
         const long long place = index * selects + k;
         const long long column = inside ? select[place] : -1;
-        const Real logit = logit_of(row, column, logits, place);
+        const Real logit = logit_of(row, vocab, column, logits, place);
         Index before = places[k].count;
+#if LEAVES_OUT
+        const Index columns_here = inside ? vocab : 0;
+        if (logit == -infinity())
+            before = count_lowest<ROW_THREADS * CLUSTER>(row, columns_here, member, column,
+                                                         is_in(row, columns_here, column));
+        else
+#endif
         if (logit != logit)
             before = count_nans<ROW_THREADS * CLUSTER>(row, member, within(row.vocab, column));
         else if (member == 0)
@@ -170,20 +203,23 @@ online_read(const Element* x, void* result, long long rows, long long inner, lon
 #endif
 #if ARGMAX
     const bool holds = own.m == all.m || (own.m != own.m && all.m != all.m);
-    const Index found = holds ? first_of<VECTORS, ROW_THREADS>(row, best, all.m) : NOWHERE;
+    Index found = NOWHERE;
+    if (LEAVES_OUT && all.m == -infinity())
+        found = first_kept<ROW_THREADS * CLUSTER>(row, member);
+    else if (holds)
+        found = first_of<VECTORS, ROW_THREADS>(row, best, all.m);
     const long long column = joined<Least>(found, counts + RANKS * WARPS * CLUSTER);
-    if (inside && member == 0) argmax[index] = column;
+    // Of columns that are all left out the first one.
+    if (inside && member == 0) argmax[index] = STATE || column != NOWHERE ? column : 0;
 #endif
+    if (LENGTHS && row.vocab < 0) all.m = not_a_number();
 
     if (!inside) return;
 #if !STATE
     if (selected) {
         for (long long j = member; j < selects; j += ROW_THREADS * CLUSTER) {
             const long long place = index * selects + j;
-            const long long at = select[place];
-            const bool exists = at >= 0 && at < vocab;
-            selected[place] =
-                log_probability(all, exists ? to_real(columns[at]) : not_a_number(), scale);
+            selected[place] = log_probability(all, number_in(row, vocab, select[place]), scale);
         }
     }
 #endif

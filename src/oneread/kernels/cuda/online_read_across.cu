@@ -36,7 +36,8 @@ online_read_across(const Element* x, void* result, long long outer, long long in
                    long long vocab, long long x_outer, long long x_inner, long long x_step,
                    long long selects, Real* max, long long* argmax, const long long* select,
                    const double* logits, Real* selected, long long* rank, Real* entropy,
-                   Real* sum_p2, double temperature, const double* temperatures) {
+                   Real* sum_p2, double temperature, const double* temperatures,
+                   const Beside beside) {
     __shared__ Moments scratch[SHARES][SIDE];
 #if RANKS || ARGMAX
     __shared__ long long room[SHARES][SIDE];
@@ -50,7 +51,19 @@ online_read_across(const Element* x, void* result, long long outer, long long in
     const Index index = inside ? o * inner + i : o * inner;
     const Scale scale = scale_of(temperature, temperatures, index);
     const Element* columns = x + o * x_outer + (inside ? i * x_inner : 0);
-    const Index end = inside ? vocab : 0;
+#if WHERE
+    const unsigned char* where = beside.where + o * beside.where_outer + i * beside.where_inner;
+#endif
+    const Index end = inside ? length_of(beside, index, vocab) : 0;
+    // Of columns that the row has, with those beyond its length.
+    auto is_in = [&](Index j) {
+#if WHERE
+        if (j < end && !where[j * beside.where_step]) return false;
+#endif
+        return j < end;
+    };
+    auto number_in = [&](Index j) { return is_in(j) ? to_real(columns[j * x_step]) : -infinity(); };
+    auto exists = [&](Index j) { return inside && j >= 0 && j < vocab; };
 
 #if RANKS
     Place places[RANKS];
@@ -60,8 +73,7 @@ online_read_across(const Element* x, void* result, long long outer, long long in
 #if STATE
         const Real logit = (Real)logits[index * selects + k];
 #else
-        const bool exists = column >= 0 && column < vocab;
-        const Real logit = exists ? to_real(columns[column * x_step]) : (Real)0;
+        const Real logit = exists(column) ? number_in(column) : (Real)0;
 #endif
         places[k] = place_of(0, vocab, column, logit);
     }
@@ -75,7 +87,7 @@ online_read_across(const Element* x, void* result, long long outer, long long in
         Vector v[AHEAD];
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a)
-            v[a].w[0] = j + a * SHARES < vocab ? columns[(j + a * SHARES) * x_step] : lowest();
+            v[a].w[0] = is_in(j + a * SHARES) ? columns[(j + a * SHARES) * x_step] : lowest();
 #if RANKS
 #pragma unroll
         for (int k = 0; k < RANKS; ++k) count<AHEAD, SHARES>(places[k], j, v);
@@ -98,38 +110,53 @@ online_read_across(const Element* x, void* result, long long outer, long long in
 #pragma unroll
     for (int k = 0; k < RANKS; ++k) {
         const long long column = select[index * selects + k];
-        const bool exists = STATE || (column >= 0 && column < vocab);
         Index before = places[k].count;
         const Real logit = to_real(places[k].right);
         if (logit != logit) {  // before a NaN come other NaNs to its left alone
             before = 0;
-            for (Index j = share; j < (inside ? within(vocab, column) : 0); j += SHARES)
-                before += to_real(columns[j * x_step]) != to_real(columns[j * x_step]);
+            for (Index j = share; j < (inside ? within(end, column) : 0); j += SHARES)
+                before += number_in(j) != number_in(j);
         }
+#if LEAVES_OUT
+        // Columns left out look like -inf and come last.
+        if (logit == -infinity()) {
+            before = 0;
+            const bool kept = !exists(column) || is_in(column);
+            for (Index j = share; j < (inside ? vocab : 0); j += SHARES)
+                before += kept ? is_in(j) && (j < column || !(number_in(j) <= -infinity()))
+                               : is_in(j) || j < column;
+        }
+#endif
         before = joined<Sum>(before, room);
-        if (inside && share == 0) rank[index * selects + k] = exists ? before : -1;
+        if (inside && share == 0)
+            rank[index * selects + k] = STATE || exists(column) ? before : -1;
     }
 #endif
 #if ARGMAX
     Index found = NOWHERE;
-    if (own.m == all.m || (own.m != own.m && all.m != all.m))
+    if (LEAVES_OUT && all.m == -infinity())
+        for (Index j = share; j < end && found == NOWHERE; j += SHARES) {
+            if (is_in(j)) found = j;
+        }
+    else if (own.m == all.m || (own.m != own.m && all.m != all.m))
         for (int a = AHEAD - 1; a >= 0; --a) {
             const Index j = best + a * SHARES;
             if (j >= end) continue;
-            const Real value = to_real(columns[j * x_step]);
+            const Real value = number_in(j);
             if (value == all.m || (value != value && all.m != all.m)) found = j;
         }
     found = joined<Least>(found, room);
-    if (inside && share == 0) argmax[index] = found;
+    // Of columns that are all left out the first one.
+    if (inside && share == 0) argmax[index] = STATE || found != NOWHERE ? found : 0;
 #endif
+    if (LENGTHS && end < 0) all.m = not_a_number();
 
     if (!inside) return;
 #if !STATE
     if (selected) {
         for (long long j = share; j < selects; j += SHARES) {
             const long long at = select[index * selects + j];
-            const bool exists = at >= 0 && at < vocab;
-            const Real value = exists ? to_real(columns[at * x_step]) : not_a_number();
+            const Real value = exists(at) ? number_in(at) : not_a_number();
             selected[index * selects + j] = log_probability(all, value, scale);
         }
     }

@@ -1,7 +1,8 @@
 // The order of top-k: NaN first, then larger numbers, then smaller columns; and what winners get.
 //
 // Numbers become unsigned keys of which a larger one comes first: NaN of either sign has the
-// largest, -0.0 and 0.0 have the same, and 0, below that of -inf, is left for no number at all.
+// largest, -0.0 and 0.0 have the same, and 0, below that of -inf, is left for no number at all: of
+// a winner, for a column that a mask or a length leaves out.
 //
 // LONG   1 for rows whose columns do not fit an int
 // Index  numbers the columns of a row
@@ -27,6 +28,7 @@ __device__ __forceinline__ Key key_of(Real x) {
 }
 
 __device__ __forceinline__ Real number_of(Key key) {
+    if (LEAVES_OUT && key == 0) return -infinity();
 #if ELEMENT == FLOAT64
     return __longlong_as_double((long long)(key >> 63 ? key ^ 1ull << 63 : ~key));
 #else
@@ -88,6 +90,7 @@ enum { LOGIT = 0, PROB = 1, LOGPROB = 2, WINNERS = 2 };
 struct Results {
     void* values;  // of the type of the elements for LOGIT, else Real
     void* indices;
+    Element* logits;  // the numbers themselves besides, or null
     int kind;
     int index_bytes;  // 8 or 4
 };
@@ -109,24 +112,35 @@ __device__ __forceinline__ Running over_winners(const Candidate* winners, int k,
     return all;
 }
 
+// What probabilities are taken over in a row of a length that no row can have: NaN.
+__device__ __forceinline__ Running checked(Running all, const Row& row) {
+    if (LENGTHS && row.vocab < 0) all.m = not_a_number();
+    return all;
+}
+
 // An infinite maximum is the result, and so is NaN.
 __device__ __forceinline__ Real logsumexp_of(const Running& all, const Scale& scale) {
     const bool regular = fabs(all.m) < infinity();
     return regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : all.m;
 }
 
-// Write a winner of the row at x; `all` is what its probability is taken over.
-__device__ __forceinline__ void write_winner(const Results& to, long long place, const Element* x,
+// What stands for the number of a column left out; NaN in a row of a length that no row can have.
+__device__ __forceinline__ Element left_out(const Row& row) {
+    return LENGTHS && row.vocab < 0 ? to_element(not_a_number()) : lowest();
+}
+
+// Write a winner of a row; `all` is what its probability is taken over.
+__device__ __forceinline__ void write_winner(const Results& to, long long place, const Row& row,
                                              long long column, Key key, const Running& all,
                                              const Scale& scale) {
     if (to.index_bytes == 8)
         ((long long*)to.indices)[place] = column;
     else
         ((int*)to.indices)[place] = (int)column;
-    if (to.kind == LOGIT) {
-        ((Element*)to.values)[place] = x[column];  // bit for bit: keys have but one NaN and one 0
-        return;
-    }
+    Element* logits = to.kind == LOGIT ? (Element*)to.values : to.logits;
+    // Bit for bit: keys have but one NaN and one 0.
+    if (logits) logits[place] = LEAVES_OUT && key == 0 ? left_out(row) : columns_of(row)[column];
+    if (to.kind == LOGIT) return;
     const bool regular = fabs(all.m) < infinity();
     const Real number = number_of(key);
     Real value = not_a_number();

@@ -85,10 +85,11 @@ __device__ __forceinline__ void count(Place& place, Index at, const Vector* v) {
 // What `count` has of the vector that holds the column, and of lanes without one: one thread adds
 // what is missing.
 __device__ __forceinline__ Index rest(const Row& row, Index vector, Index column, Real logit) {
-    const Element* x = (const Element*)row.x + row.head;
+    const Element* x = columns_of(row);
     const Index from = vector * WIDTH - row.head;
     Index n = 0;
-    for (Index j = from > 0 ? from : 0; j < column; ++j) n += to_real(x[j]) == logit;
+    for (Index j = from > 0 ? from : 0; j < column; ++j)
+        n += keeps(row, j) && to_real(x[j]) == logit;
     // Below -inf is nothing, so that lanes to the left that no column fills were counted, too.
     if (logit == -infinity())
         n -= vector * WIDTH - (from < 0 ? 0 : from < row.vocab ? from : row.vocab);
@@ -98,8 +99,26 @@ __device__ __forceinline__ Index rest(const Row& row, Index vector, Index column
 // Before a NaN come other NaNs to its left alone. Such rows are read again.
 template <int THREADS>
 __device__ __noinline__ Index count_nans(const Row row, Index first, Index column) {
-    const Element* x = (const Element*)row.x + row.head;
+    const Element* x = columns_of(row);
     Index n = 0;
-    for (Index j = first; j < column; j += THREADS) n += to_real(x[j]) != to_real(x[j]);
+    for (Index j = first; j < column; j += THREADS)
+        n += keeps(row, j) && to_real(x[j]) != to_real(x[j]);
     return n;
 }
+
+#if LEAVES_OUT
+// Columns left out look like -inf and come last. Where the selected one is of either kind, the row,
+// of `vocab` columns with those beyond its length, is read again.
+template <int THREADS>
+__device__ __noinline__ Index count_lowest(const Row row, Index vocab, Index first, Index column,
+                                           bool kept) {
+    const Element* x = columns_of(row);
+    Index n = 0;
+    for (Index j = first; j < vocab; j += THREADS) {
+        const bool counts = j < row.vocab && keeps(row, j);
+        n += kept ? counts && (j < column || !(to_real(x[j]) <= -infinity()))
+                  : counts || j < column;
+    }
+    return n;
+}
+#endif

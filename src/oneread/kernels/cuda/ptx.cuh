@@ -74,7 +74,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat(float x) {
 #endif
 }
 
-#if ELEMENT == BFLOAT16
+#if RESULT == BFLOAT16
 __device__ __forceinline__ unsigned pair_of(float low, float high) {
 #if __CUDA_ARCH__ >= 800
     unsigned y;
@@ -84,7 +84,7 @@ __device__ __forceinline__ unsigned pair_of(float low, float high) {
     return (unsigned)float_to_bfloat(high) << 16 | float_to_bfloat(low);
 #endif
 }
-#elif ELEMENT == FLOAT16
+#elif RESULT == FLOAT16
 __device__ __forceinline__ unsigned pair_of(float low, float high) {
     return (unsigned)float_to_half(high) << 16 | float_to_half(low);
 }

@@ -5,6 +5,7 @@
 // LOOPS       2 when the rows lie in two loops over memory, 1 for one
 // WHERE       1 when a mask leaves columns out, 2 when its bytes for a vector are one access, else 0
 // LENGTHS     1 when rows may end early
+// ABSENT      the vector that stands where a row has no column: of -inf if left out
 // Index       numbers the columns of a row
 #pragma once
 #include "beside.cuh"
@@ -12,11 +13,14 @@
 #ifndef LINE_BYTES
 #define LINE_BYTES VECTOR_BYTES
 #endif
+#ifndef ABSENT
+#define ABSENT of_lowest()
+#endif
 
 // Vectors of a row: column 0 is element `head` of those from vector 0 on.
 struct Row {
     const Vector* x;
-    Vector* y;
+    PieceBits* y;
     int head;
     Index vocab;
     Index whole;      // the first vector whose elements are all of this row,
@@ -27,12 +31,12 @@ struct Row {
 #endif
 };
 
-// Rows of x and y lie alike: their addresses differ by a multiple of VECTOR_BYTES.
-__device__ __forceinline__ Row row_at(const Element* x, Element* y, Index vocab) {
+// Rows of x and y lie alike: where a vector of x begins, a piece of results does.
+__device__ __forceinline__ Row row_at(const Element* x, Result* y, Index vocab) {
     Row row;
     row.head = ALIGNED ? 0 : (int)((unsigned long long)x % LINE_BYTES / sizeof(Element));
     row.x = (const Vector*)(x - row.head);
-    row.y = (Vector*)(y - row.head);
+    row.y = (PieceBits*)(y - row.head);
     row.vocab = vocab;
     row.end = (row.head + vocab + WIDTH - 1) / WIDTH;
     row.whole = ALIGNED ? 0 : (row.head + WIDTH - 1) / WIDTH;
@@ -41,7 +45,7 @@ __device__ __forceinline__ Row row_at(const Element* x, Element* y, Index vocab)
 }
 
 // Row `index` of all; one of no columns where that is not `inside`.
-__device__ __forceinline__ Row row_of(const Element* x, Element* y, long long index,
+__device__ __forceinline__ Row row_of(const Element* x, Result* y, long long index,
                                       long long x_stride, long long y_stride, Index vocab,
                                       bool inside, const Beside& beside) {
     if (!inside) index = 0;
@@ -114,6 +118,19 @@ __device__ __forceinline__ bool is_kept(const Row& row, Index i, int e) {
 #endif
 }
 
+// Whether the mask keeps a column.
+__device__ __forceinline__ bool keeps(const Row& row, Index column) {
+#if WHERE
+    return row.where[row.head + column] != 0;
+#else
+    return true;
+#endif
+}
+
+__device__ __forceinline__ const Element* columns_of(const Row& row) {
+    return (const Element*)row.x + row.head;
+}
+
 // Put -inf where the mask leaves a column out. All of vector i belongs to the row.
 __device__ __forceinline__ void leave_out(const Row& row, Index i, Vector& v) {
 #if WHERE == 2
@@ -128,10 +145,10 @@ __device__ __forceinline__ void leave_out(const Row& row, Index i, Vector& v) {
 #endif
 }
 
-// Columns of vector i that the row has, read one by one; -inf in place of the others. Kept apart:
+// Columns of vector i that the row has, read one by one; ABSENT in place of the others. Kept apart:
 // what is run at most twice a row must not lie in the way of the rest.
 __device__ __noinline__ uint4 part_bits(const Row row, Index i) {
-    Vector v = of_lowest();
+    Vector v = ABSENT;
 #pragma unroll
     for (int e = 0; e < WIDTH; ++e)
         if (has(row, i, e) && is_kept(row, i, e)) set(v, e, ((const Element*)(row.x + i))[e]);
@@ -145,11 +162,13 @@ __device__ __forceinline__ Vector load_part(const Row& row, Index i) {
     return *(const Vector*)&bits;
 }
 
-__device__ __noinline__ void store_part(const Row row, Index i, uint4 bits) {
-    const Vector v = *(const Vector*)&bits;
+// A piece of the results of vector i, those that the row has.
+__device__ __noinline__ void store_part(const Row row, Index i, int piece, uint4 bits) {
+    Result* to = (Result*)(row.y + i * PIECES + piece);
+    const Result* from = (const Result*)&bits;
 #pragma unroll
-    for (int e = 0; e < WIDTH; ++e)
-        if (has(row, i, e)) ((Element*)(row.y + i))[e] = element(v, e);
+    for (int e = 0; e < WIDTH / PIECES; ++e)
+        if (has(row, i, piece * (WIDTH / PIECES) + e)) to[e] = from[e];
 }
 
 // How a vector is read: once and no more, or with word for the second-level cache.
@@ -170,17 +189,17 @@ struct Hinted {
     }
 };
 
-// Vector i, read once; -inf where the row has no column.
+// Vector i, read once; ABSENT where the row has no column.
 __device__ __forceinline__ Vector load_edge(const Row& row, Index i) {
     if (is_part(row, i)) return load_part(row, i);
-    Vector v = of_lowest();
+    Vector v = ABSENT;
     if (!is_whole(row, i)) return v;
     Once()(v, row.x + i);
     leave_out(row, i, v);
     return v;
 }
 
-// N vectors from `at`, STEP apart; -inf where the row has no column. All that is whole is asked for
+// N vectors from `at`, STEP apart; ABSENT where the row has no column. All that is whole is asked for
 // before a part is waited for.
 template <int N, int STEP, typename Read = Once>
 __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read read = Read()) {
@@ -193,7 +212,7 @@ __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read r
     }
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-        v[i] = of_lowest();
+        v[i] = ABSENT;
         if (is_whole(row, at + i * STEP)) read(v[i], row.x + at + i * STEP);
     }
 #pragma unroll
@@ -206,20 +225,59 @@ __device__ __forceinline__ void load(const Row& row, Index at, Vector* v, Read r
     }
 }
 
-// Results are not read again here: they leave the caches FIRST, where that is not slower. `whole` is
-// what are_whole says.
+// Results are not read again here: they leave the caches FIRST, where that is not slower.
+template <bool FIRST>
+__device__ __forceinline__ void put(PieceBits* to, const PieceBits& bits) {
+    if (FIRST)
+        __stcs(to, bits);
+    else
+        *to = bits;
+}
+
+__device__ __forceinline__ void put_part(const Row& row, Index i, int piece,
+                                         const PieceBits& given) {
+    uint4 bits = {0, 0, 0, 0};
+    *(PieceBits*)&bits = given;
+    store_part(row, i, piece, bits);
+}
+
+// Results of twice the width of vector i, which is next to that of the lane beside. The lanes
+// exchange halves, so that both write to one vector at a time: a warp's access fills whole sectors.
+// All lanes of a warp must be here.
+template <bool FIRST>
+__device__ __forceinline__ void store_halves(const Row& row, Index i, const uint4* halves) {
+    const int odd = (int)threadIdx.x % 2;
+    uint4 away = halves[1];
+    if (odd) away = halves[0];
+    away.x = __shfl_xor_sync(0xffffffffu, away.x, 1);
+    away.y = __shfl_xor_sync(0xffffffffu, away.y, 1);
+    away.z = __shfl_xor_sync(0xffffffffu, away.z, 1);
+    away.w = __shfl_xor_sync(0xffffffffu, away.w, 1);
+    const uint4 mine[2] = {odd ? away : halves[0], odd ? halves[1] : away};
+#pragma unroll
+    for (int p = 0; p < 2; ++p) {
+        const Index place = i - odd + p;
+        PieceBits* to = row.y + place * 2 + odd;
+        if (is_whole(row, place))
+            put<FIRST>(to, *(const PieceBits*)&mine[p]);
+        else if (is_part(row, place))
+            put_part(row, place, odd, *(const PieceBits*)&mine[p]);
+    }
+}
+
+// `whole` is what are_whole says.
 template <bool FIRST = true>
 __device__ __forceinline__ void store(const Row& row, Index at, int offset, bool whole,
-                                      const Vector& v) {
-    Bits* to = (Bits*)(row.y + at + offset);
-    if (whole || is_whole(row, at + offset)) {
-        if (FIRST)
-            __stcs(to, *(const Bits*)&v);
-        else
-            *to = *(const Bits*)&v;
-    } else if (is_part(row, at + offset)) {
-        uint4 bits = {0, 0, 0, 0};
-        *(Bits*)&bits = *(const Bits*)&v;
-        store_part(row, at + offset, bits);
+                                      const Output& output) {
+    static_assert(PIECES <= 2, "results are at most twice as wide as what they are made of");
+    if constexpr (PIECES == 2) {
+        store_halves<FIRST>(row, at + offset, (const uint4*)&output);
+    } else {
+        const PieceBits& bits = *(const PieceBits*)&output;
+        PieceBits* to = row.y + at + offset;
+        if (whole || is_whole(row, at + offset))
+            put<FIRST>(to, bits);
+        else if (is_part(row, at + offset))
+            put_part(row, at + offset, 0, bits);
     }
 }

@@ -73,8 +73,9 @@ __device__ __forceinline__ Real exp_of_quotient(Real x, Real m, const Scale& sca
     return fabs(q.rounded) < infinity() ? fma(p, fma(lost, scale.inverse, q.rest), p) : p;
 }
 
-// Numbers of 16 bits need no exact exponential: x log2 e - m log2 e is a single FMA.
-#define FUSED (!TEMPERATURE && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16))
+// Numbers of 16 bits need no exact exponential: x log2 e - m log2 e is a single FMA. Results of
+// another type are those of float32, rounded.
+#define FUSED (!TEMPERATURE && RESULT == ELEMENT && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16))
 
 // The number m that exponentials are taken below.
 struct Origin {
@@ -145,34 +146,48 @@ __device__ __forceinline__ void add(Running& own, const Vector* v, const Scale& 
     own.m = m;
 }
 
-// Columns taken in so far by one thread. With paired halves `seen` is the largest of the even
-// elements of vectors and the largest of the odd ones; r is the sum over all other columns, below
-// the larger of the two. `lost` is what rounding took from r.
-struct Stream {
+// The largest so far: with paired halves that of the even places and that of the odd ones.
 #if PAIRED_MAX
-    unsigned seen;
+typedef unsigned Most;
 #else
-    Real seen;
+typedef Real Most;
 #endif
+
+__device__ __forceinline__ Real largest_of(Most most) {
+#if PAIRED_MAX
+    return larger(low_of(most), high_of(most));
+#else
+    return most;
+#endif
+}
+
+__device__ __forceinline__ Most least() {
+#if PAIRED_MAX
+    return 0x10001u * lowest();
+#else
+    return -infinity();
+#endif
+}
+
+// Add to a sum of which rounding took `lost`, so that a long row is as exact as a short one.
+__device__ __forceinline__ void add_exactly(Real& sum, Real& lost, Real more) {
+    const Real before = sum;
+    more -= lost;
+    sum = before + more;
+    lost = sum - before - more;
+}
+
+// Columns taken in so far by one thread: r is the sum over all but those in `seen`, below the
+// largest of these. `lost` is what rounding took from r.
+struct Stream {
+    Most seen;
     Real r;
     Real lost;
 };
 
-__device__ __forceinline__ Real top(const Stream& s) {
-#if PAIRED_MAX
-    return larger(low_of(s.seen), high_of(s.seen));
-#else
-    return s.seen;
-#endif
-}
+__device__ __forceinline__ Real top(const Stream& s) { return largest_of(s.seen); }
 
-__device__ __forceinline__ Stream nothing() {
-#if PAIRED_MAX
-    return Stream{0x10001u * lowest(), 0, 0};
-#else
-    return Stream{-infinity(), 0, 0};
-#endif
-}
+__device__ __forceinline__ Stream nothing() { return Stream{least(), 0, 0}; }
 
 // Take in a vector below `base`, the largest so far: of two numbers the smaller is added, so that
 // the largest of all is never in the sum.
@@ -207,12 +222,10 @@ __device__ __forceinline__ void absorb(Stream& s, const Vector* v, Real m, const
     Real sum = 0;
 #pragma unroll
     for (int i = 0; i < N; ++i) sum += displaced(s, v[i], base, scale);
-    // Compensated, so that a long row is as exact as a short one.
     const Real f = exp_below(over_temperature(before - base, scale));
-    const Real r = s.r * f;
-    const Real added = sum - s.lost * f;
-    s.r = r + added;
-    s.lost = s.r - r - added;
+    s.r *= f;
+    s.lost *= f;
+    add_exactly(s.r, s.lost, sum);
 }
 
 template <int N>
@@ -233,9 +246,34 @@ __device__ __forceinline__ Running total(const Stream& s, const Scale& scale) {
 #endif
 }
 
-// Of the LANES lanes of a warp that share a row: all get the same.
+// What is below a.m as it is below m, with `apart` columns at a.m more: 1 for that which was kept
+// out of the sum.
+__device__ __forceinline__ Running lowered(const Running& a, Real m, Real apart,
+                                           const Scale& scale) {
+    const Real f =
+        a.m == -infinity() ? (Real)0 : exp_below(over_temperature(a.m - m, scale));
+    return Running{m, a.m == -infinity() ? (Real)0 : a.r * f + apart * f};
+}
+
 template <int LANES>
-__device__ __forceinline__ Running merge_lanes(Running a, const Scale& scale) {
+__device__ __forceinline__ Real sum_of_lanes(Real x) {
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step, LANES);
+    return x;
+}
+
+template <int LANES>
+__device__ __forceinline__ Running of_lanes(const Running& a) {
+    return Running{a.m, sum_of_lanes<LANES>(a.r)};
+}
+
+// From here on T is Running, or the Moments of moments.cuh, whose merge, lowered, of_lanes and send
+// are there.
+
+// Of the LANES lanes of a warp that share a row: all get the same.
+template <int LANES, typename T>
+__device__ __forceinline__ T merge_lanes(T a, const Scale& scale) {
     Real m = a.m;
 #if HAS_WARP_MAX && ELEMENT != FLOAT64
     if (LANES == 32) {
@@ -245,52 +283,49 @@ __device__ __forceinline__ Running merge_lanes(Running a, const Scale& scale) {
 #pragma unroll
     for (int step = LANES / 2; step > 0; step /= 2)
         m = larger(m, __shfl_xor_sync(0xffffffffu, m, step, LANES));
-    // One lane with the maximum keeps it out of the sum; of the others each adds its own.
+    // One lane with the maximum keeps it out of the sums; of the others each adds its own.
     const int lane = (int)threadIdx.x % 32;
     const unsigned row_mask = LANES == 32 ? 0xffffffffu
                                           : ((1u << LANES % 32) - 1u) << lane / LANES * LANES;
     const unsigned holders = __ballot_sync(0xffffffffu, a.m == m) & row_mask;
-    const Real f =
-        a.m == -infinity() ? (Real)0 : exp_below(over_temperature(a.m - m, scale));
     const bool keeps = holders != 0 && __ffs(holders) - 1 == lane;
-    Real r = a.r * f + (keeps ? (Real)0 : f);
-    if (a.m == -infinity()) r = 0;
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2)
-        r += __shfl_xor_sync(0xffffffffu, r, step, LANES);
-    return Running{m, r};
+    return of_lanes<LANES>(lowered(a, m, keeps ? 0 : 1, scale));
 }
 
 // Of a block of 32 * WARPS threads that shares a row: all get the same.
-template <int WARPS>
-__device__ __forceinline__ Running merge_warps(Running a, const Scale& scale, Running* scratch) {
+template <int WARPS, typename T>
+__device__ __forceinline__ T merge_warps(T a, const Scale& scale, T* scratch) {
     a = merge_lanes<32>(a, scale);
     if (WARPS == 1) return a;
     const int lane = (int)threadIdx.x % 32;
     if (lane == 0) scratch[threadIdx.x / 32] = a;
     __syncthreads();  // wrote: lane 0 of each warp; reads: every warp all of them
-    Running b = Running{-infinity(), 0};
+    T b = {-infinity()};
     if (lane < WARPS) b = scratch[lane];
     return merge_lanes<32>(b, scale);
 }
 
 #if HAS_CLUSTERS
+__device__ __forceinline__ void send(Running* place, unsigned rank, const Running& a) {
+    store_remote((RealPair*)place, rank, a.m, a.r);
+}
+
 // Of a cluster of BLOCKS blocks of 32 * WARPS threads: all get the same. Every block must have
 // started: a block that has not cannot be written to. `scratch` holds WARPS * BLOCKS.
-template <int WARPS, int BLOCKS>
-__device__ __forceinline__ Running merge_blocks(Running a, const Scale& scale, Running* scratch) {
+template <int WARPS, int BLOCKS, typename T>
+__device__ __forceinline__ T merge_blocks(T a, const Scale& scale, T* scratch) {
     constexpr bool BLOCKS_FIRST = WARPS * BLOCKS > 128;  // faster from there on
     constexpr int PARTS = BLOCKS_FIRST ? BLOCKS : BLOCKS * WARPS;
     const int lane = (int)threadIdx.x % 32;
     const int warp = (int)threadIdx.x / 32;
     a = BLOCKS_FIRST ? merge_warps<WARPS>(a, scale, scratch + BLOCKS) : merge_lanes<32>(a, scale);
     if (lane < BLOCKS && (!BLOCKS_FIRST || warp == 0)) {
-        Running* place = &scratch[cluster_rank() * (PARTS / BLOCKS) + (BLOCKS_FIRST ? 0 : warp)];
-        store_remote((RealPair*)place, lane, a.m, a.r);
+        T* place = &scratch[cluster_rank() * (PARTS / BLOCKS) + (BLOCKS_FIRST ? 0 : warp)];
+        send(place, lane, a);
     }
     cluster_arrive();
     cluster_wait();  // wrote: each warp, or block, into every block; reads: every warp all of them
-    Running b = Running{-infinity(), 0};
+    T b = {-infinity()};
 #pragma unroll
     for (int i = lane; i < PARTS; i += 32) b = merge(b, scratch[i], scale);
     return merge_lanes<32>(b, scale);

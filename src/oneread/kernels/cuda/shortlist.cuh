@@ -30,6 +30,9 @@ struct Shared {
     int counts[WARPS];
     int listed;
     int found;
+#if LEAVES_OUT
+    int missing[2 * WARPS];  // as missing.cuh counts
+#endif
 #if SUMS
     Running scratch[WARPS * CLUSTER];
 #endif

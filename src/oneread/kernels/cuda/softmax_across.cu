@@ -69,7 +69,7 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
         ((Real*)result)[o * inner + i] =
             regular ? over_temperature(all.m, scale) + log_one_plus(all.r) : top;
 #else
-    Element* y_row = (Element*)result + o * y_outer + i * y_inner;
+    Result* y_row = (Result*)result + o * y_outer + i * y_inner;
     const Ending ending = ending_of(all);
     // From the end: what was read last is the likeliest to be in a cache.
     const Index turns = (vocab - share + SHARES * AHEAD - 1) / (SHARES * AHEAD);
@@ -83,7 +83,7 @@ softmax_across(const Element* x, void* result, long long outer, long long inner,
         for (int a = 0; a < AHEAD; ++a) {
             if (j + a * SHARES >= vocab) continue;
             const Real y = unscaled(ending, to_real(e[a]), scale) * ending.factor;
-            y_row[(j + a * SHARES) * y_step] = to_element(y);
+            y_row[(j + a * SHARES) * y_step] = to_result(y);
         }
     }
 #endif

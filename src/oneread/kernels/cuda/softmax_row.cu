@@ -37,7 +37,7 @@ extern "C" __global__ void
 __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
-softmax_row(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
+softmax_row(const Element* x, Result* y, long long rows, long long vocab, long long x_stride,
             long long y_stride, double temperature, const double* temperatures,
             const Beside beside) {
 #if CLUSTER > 1
@@ -104,6 +104,6 @@ softmax_row(const Element* x, Element* y, long long rows, long long vocab, long 
     const Ending ending = ending_of(all);
 #pragma unroll
     for (int i = 0; i < VECTORS; ++i)
-        store(row, first, i * ROW_THREADS, whole, result_of(ending, v[i], scale));
+        store(row, first, i * ROW_THREADS, whole, output_of(ending, v[i], scale));
 #endif
 }

@@ -58,7 +58,7 @@ extern "C" __global__ void
 __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
-softmax_shared(const Element* x, Element* y, long long rows, long long vocab, long long x_stride,
+softmax_shared(const Element* x, Result* y, long long rows, long long vocab, long long x_stride,
                long long y_stride, double temperature, const double* temperatures,
                const Beside beside) {
     extern __shared__ Vector slots[];  // slot i * BLOCK_THREADS + thread: its i-th vector
@@ -121,10 +121,10 @@ softmax_shared(const Element* x, Element* y, long long rows, long long vocab, lo
 #pragma unroll
     for (int i = 0; i < HELD; ++i)
         store<false>(row, first, (SLOTS + i) * BLOCK_THREADS, whole,
-                     result_of(ending, held[i], scale));
+                     output_of(ending, held[i], scale));
 #endif
 #pragma unroll
     for (int i = 0; i < SLOTS; ++i)
         store<false>(row, first, i * BLOCK_THREADS, whole,
-                     result_of(ending, own_slots[i * BLOCK_THREADS], scale));
+                     output_of(ending, own_slots[i * BLOCK_THREADS], scale));
 }

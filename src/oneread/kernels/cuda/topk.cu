@@ -18,6 +18,7 @@ typedef long long Index;
 typedef int Index;
 #endif
 
+#include "missing.cuh"
 #include "shortlist.cuh"
 
 // What a thread has seen of the row: its largest number and, if that is asked for, the sum.
@@ -46,12 +47,12 @@ __cluster_dims__(CLUSTER, 1, 1)
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 topk(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
      long long most, long long kind, long long index_bytes, void* indices, Real* lse,
-     double temperature, const double* temperatures) {
+     Element* logits, double temperature, const double* temperatures, const Beside beside) {
     __shared__ Shared s;
     const int k = (int)most;
     const long long index = blockIdx.x / CLUSTER;
-    x += index * x_stride;
-    const Row row = row_at(x, nullptr, (Index)vocab);
+    const Row row = until_length(
+        row_of(x, nullptr, index, x_stride, 0, (Index)vocab, true, beside), index, beside);
     const Scale scale = scale_of(temperature, temperatures, index);
 #if CLUSTER > 1
     cluster_arrive_relaxed();
@@ -153,12 +154,24 @@ topk(const Element* x, void* values, long long rows, long long vocab, long long 
         if (rank_here < k) s.list[rank_here] = own;
     }
     __syncthreads();  // wrote: all threads list; reads: all
+#if LEAVES_OUT
+    const bool above = (int)threadIdx.x < min(n, k) &&
+                       key_at(s.list[threadIdx.x]) > key_of(-infinity());
+    const int numbers = __syncthreads_count(above);
+    if (numbers < k) {
+        put_missing<BLOCK_THREADS>(
+            row, vocab, numbers, k, s.missing,
+            [&](int i, Key key, long long j) { s.list[i] = candidate(key, (Index)j); });
+        __syncthreads();  // wrote: all threads list; reads: all
+    }
+#endif
+    all = checked(all, row);
 #if SUMS
     if (lse && threadIdx.x == 0) lse[index] = logsumexp_of(all, scale);
 #endif
     for (int i = threadIdx.x; i < k; i += BLOCK_THREADS) {
         if (kind > WINNERS) all = over_winners(s.list, k, scale);
-        write_winner(Results{values, indices, (int)kind, (int)index_bytes}, index * k + i, x,
+        write_winner(Results{values, indices, logits, (int)kind, (int)index_bytes}, index * k + i, row,
                      place_of(s.list[i]), key_at(s.list[i]), all, scale);
     }
 }

@@ -13,6 +13,7 @@
 // MIN_BLOCKS     blocks that must fit a multiprocessor
 typedef int Index;
 
+#include "missing.cuh"
 #include "order.cuh"
 #include "row.cuh"
 
@@ -110,14 +111,14 @@ __device__ __forceinline__ int open(Shared& s, const Row& row, int vectors, Key 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
 topk_row(const Element* x, void* values, long long rows, long long vocab, long long x_stride,
          long long most, long long kind, long long index_bytes, void* indices, Real* lse,
-         double temperature, const double* temperatures) {
+         Element* logits, double temperature, const double* temperatures, const Beside beside) {
     __shared__ Shared all_rows[ROWS];
     Shared& s = all_rows[threadIdx.x / 32];
     const int k = (int)most;
     const long long index = (long long)blockIdx.x * ROWS + threadIdx.x / 32;
     if (index >= rows) return;  // with all of its warp
-    x += index * x_stride;
-    const Row row = row_at(x, nullptr, (Index)vocab);
+    const Row row = until_length(
+        row_of(x, nullptr, index, x_stride, 0, (Index)vocab, true, beside), index, beside);
     const Scale scale = scale_of(temperature, temperatures, index);
     if (lane_of() == 0) s.found = 0;
 
@@ -127,7 +128,7 @@ topk_row(const Element* x, void* values, long long rows, long long vocab, long l
 #if SUMS
     Stream stream = nothing();
     absorb<VECTORS>(stream, v, scale);
-    all = merge_lanes<32>(total(stream, scale), scale);
+    all = checked(merge_lanes<32>(total(stream, scale), scale), row);
     if (lse && lane_of() == 0) lse[index] = logsumexp_of(all, scale);
 #endif
     Key keys[VECTORS];
@@ -145,9 +146,21 @@ topk_row(const Element* x, void* values, long long rows, long long vocab, long l
         if (rank < k) s.winners[rank] = own;
     }
     __syncwarp();
+#if LEAVES_OUT
+    int numbers = 0;  // above -inf
+    for (int i = lane_of(); i < MOST_K; i += 32)
+        numbers += __popc(__ballot_sync(
+            ALL, i < min(n, k) && key_at(s.winners[i]) > key_of(-infinity())));
+    if (numbers < k) {
+        put_missing<32>(row, vocab, numbers, k, nullptr, [&](int i, Key key, long long j) {
+            s.winners[i] = candidate(key, (Index)j);
+        });
+        __syncwarp();
+    }
+#endif
     for (int i = lane_of(); i < k; i += 32) {
         if (kind > WINNERS) all = over_winners(s.winners, k, scale);
-        write_winner(Results{values, indices, (int)kind, (int)index_bytes}, index * k + i, x,
+        write_winner(Results{values, indices, logits, (int)kind, (int)index_bytes}, index * k + i, row,
                      place_of(s.winners[i]), key_at(s.winners[i]), all, scale);
     }
 }

@@ -21,7 +21,7 @@ extern "C" __global__ void
 __cluster_dims__(CLUSTER, 1, 1)
 #endif
 __launch_bounds__(BLOCK_THREADS, MIN_BLOCKS)
-two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
+two_pass_softmax(const Element* x, Result* y, long long rows, long long vocab,
                  long long x_stride, long long y_stride, double temperature,
                  const double* temperatures, const Beside beside) {
     __shared__ Running scratch[WARPS * CLUSTER];
@@ -65,6 +65,6 @@ two_pass_softmax(const Element* x, Element* y, long long rows, long long vocab,
         const bool whole = are_whole<VECTORS, BLOCK_THREADS>(row, at);
 #pragma unroll
         for (int i = 0; i < VECTORS; ++i)
-            store(row, at, i * BLOCK_THREADS, whole, result_of(ending, v[i], scale));
+            store(row, at, i * BLOCK_THREADS, whole, output_of(ending, v[i], scale));
     }
 }
