@@ -15,14 +15,21 @@ from oneread.runtime.cpu import native
 
 torch = pytest.importorskip("torch", reason="makes calls with PyTorch's tensors")
 
-from oneread.backends import torch_, torch_cuda  # noqa: E402
-from oneread.ops import softmax  # noqa: E402
+from oneread.backends import find, torch_, torch_cuda  # noqa: E402
+from oneread.ops import _face, softmax  # noqa: E402
+from oneread.ops._arguments import DEFAULTS  # noqa: E402
+from oneread.ops.logsumexp import LOGSUMEXP  # noqa: E402
 
 STREAM = 0x5000
+#: Calls of two results, and ones that are left to the long way.
+MANY, REFUSED = 7, 8
 
 
 class Recorder:
     """Calls, and what reaches the driver of them."""
+
+    numbers = 4
+    many = False
 
     def __init__(self, context: int = 0, packed: Any = None) -> None:
         self.context = context
@@ -35,24 +42,37 @@ class Recorder:
         self.launched: list[tuple[int, ...]] = []
         self.prepared: list[tuple[Any, ...]] = []
         self.calls = native.CudaCalls(
-            torch.Tensor, torch_cuda.FLOATS, torch_.WATCHERS, torch.autograd.forward_ad,
-            lambda device: STREAM, torch.empty_like, packed, torch_.count_writes, self._prepare,
+            torch.Tensor, torch_cuda.TYPES, torch_.WATCHERS, torch.autograd.forward_ad,
+            lambda device: STREAM, torch_cuda.fresh, packed, torch_.count_writes, self._prepare,
         ).function()  # fmt: skip
 
     def _launch(self, function: int, *given: Any) -> int:
         stream, places = given[7] or 0, given[8]
-        x, y = [ctypes.c_uint64.from_address(places[i]).value for i in range(2)]
-        self.launched.append((function, stream, x, y))
+        numbers = self.numbers if self.many else 0
+        x, y, *rest = [ctypes.c_int64.from_address(places[i]).value for i in range(2 + numbers)]
+        self.launched.append((function, stream, x, y, *rest))
         return 0
 
-    def _prepare(self, *geometry: Any) -> native.CudaLaunch:
-        self.prepared.append(geometry)
+    def _prepare(
+        self, what: int, dtype: str, shape: tuple[int, ...], device: int, beside: Any
+    ) -> Any:
+        """Prepare a result like x; for `MANY` its rows in float32, of y and of two numbers."""
+        self.prepared.append((what, dtype, shape, device, beside))
+        if what == REFUSED:
+            return None
+        self.many = what == MANY
         addresses = [ctypes.cast(one, ctypes.c_void_p).value for one in self.held]
-        number = len(self.prepared)
-        return native.CudaLaunch(addresses, self.context, number, 1, 32, 0, [], [], 0)
+        launch = native.CudaLaunch(
+            addresses, self.context, len(self.prepared), 1, 32, 0, [70, 71, 72, 73], [], 0
+        )
+        results: list[Any] = [(dtype, shape, -1, 16)]
+        if self.many:
+            rows = shape[:-1]
+            results = [("float32", rows, -1, 4), None, ("int64", rows, 2, 8)]
+        return launch, results, 3
 
-    def __call__(self, x: Any, out: Any = None, log: bool = False) -> Any:
-        return self.calls(log, x, out)
+    def __call__(self, x: Any, out: Any = None, what: int = 0, beside: Any = None) -> Any:
+        return self.calls(what, x, beside, out)
 
 
 EXCHANGE = "__dlpack_c_exchange_api__"
@@ -73,7 +93,7 @@ def test_plain_tensor_goes_to_the_driver(calls: Recorder) -> None:
     y = calls(x)
     assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device)
     device, stream = (0, 0) if hasattr(torch.Tensor, EXCHANGE) else (-1, STREAM)
-    assert calls.prepared == [(False, "float32", 12, 5, device)]
+    assert calls.prepared == [(0, "float32", (3, 4, 5), device, None)]
     assert calls.launched == [(1, stream, x.data_ptr(), y.data_ptr())]
 
 
@@ -106,9 +126,9 @@ def test_memory_of_another_gpu_is_not_taken() -> None:
 def test_launches_are_kept_by_op_type_and_shape(calls: Recorder) -> None:
     for dtype in (torch.float32, torch.bfloat16):
         for shape in ((4, 8), (8, 4), (2, 2, 8)):
-            for log in (False, True):
+            for what in (0, 1):
                 for _ in range(2):
-                    calls(torch.zeros(shape, dtype=dtype), log=log)
+                    calls(torch.zeros(shape, dtype=dtype), what=what)
     assert len(calls.prepared) == 2 * 3 * 2
     assert [one[0] for one in calls.launched[:4]] == [1, 1, 2, 2]
 
@@ -146,7 +166,7 @@ ODD_INPUTS: dict[str, Callable[[], Any]] = {
     "a subclass": lambda: X.as_subclass(Subclass),
     "a parameter": lambda: torch.nn.Parameter(X.clone()),
     "gradients": lambda: X.clone().requires_grad_(),
-    "integers": X.int,
+    "integers": X.short,
     "complex": lambda: X.to(torch.complex64),
     "rows apart": lambda: torch.zeros(4, 16)[:, :8],
     "transposed": lambda: torch.zeros(8, 4).T,
@@ -258,8 +278,17 @@ def test_compiled_callers_get_the_operator(monkeypatch: pytest.MonkeyPatch) -> N
         is_cuda = True
 
     monkeypatch.setattr(torch_, "TENSOR", Claims)
-    monkeypatch.setattr(softmax, "_cuda_calls", lambda: pytest.fail("asked while compiling"))
-    assert softmax._default_torch_call(X.as_subclass(Claims), None, False) is None
+    monkeypatch.setattr(find, "tensor_found", Claims)
+    for module, name in ((softmax, "_cuda_calls"), (_face, "_gpu_calls")):
+        monkeypatch.setattr(module, name, lambda: pytest.fail("asked while compiling"))
+    x = X.as_subclass(Claims)
+    assert softmax.plain_torch_call(x, None, False) is None
+    monkeypatch.setattr(find, "gpu_backend", lambda x: None)
+    monkeypatch.setattr(find, "in_graph", lambda x: False)
+    monkeypatch.setattr(_face, "_run", lambda *_: "the long way")
+    assert _face.run_op(LOGSUMEXP, x, -1, None, None, {"keepdims": False}, DEFAULTS) == (
+        "the long way"
+    )
 
 
 def test_written_output_counts_its_version(calls: Recorder) -> None:
@@ -277,12 +306,89 @@ def test_failing_callbacks_are_told(calls: Recorder) -> None:
         raise MemoryError("no memory left")
 
     short = native.CudaCalls(
-        torch.Tensor, torch_cuda.FLOATS, [], torch.autograd.forward_ad, lambda device: 0, fail,
+        torch.Tensor, torch_cuda.TYPES, [], torch.autograd.forward_ad, lambda device: 0, fail,
         None, fail, calls._prepare,
     ).function()  # fmt: skip
     with pytest.raises(MemoryError, match="no memory left"):
-        short(False, X, None)
+        short(0, X, None, None)
     with pytest.raises(MemoryError, match="no memory left"):
-        short(False, X, X)
-    with pytest.raises(TypeError, match="log, x and out"):
-        short(False, X)
+        short(0, X, None, X)
+    with pytest.raises(TypeError, match="what, x, beside and out"):
+        short(0, X)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (None, [], 0),
+        ("launch", [("int8", (4,), 0, 1)], 0),
+        ("launch", [("int64", (4,), 99, 8)], 0),
+        ("launch", [], -1),
+    ],
+    ids=["no launch", "type", "number", "beside"],
+)
+def test_what_no_launch_can_do_is_an_error(calls: Recorder, said: Any) -> None:
+    def prepare(*geometry: Any) -> Any:
+        launch, *rest = said
+        return launch and calls._prepare(*geometry)[0], *rest
+
+    short = native.CudaCalls(
+        torch.Tensor, torch_cuda.TYPES, [], torch.autograd.forward_ad, lambda device: 0,
+        torch_cuda.fresh, None, torch_.count_writes, prepare,
+    ).function()  # fmt: skip
+    with pytest.raises(RuntimeError, match="prepare gives"):
+        short(0, X, None, None)
+    assert calls.launched == []
+
+
+def test_several_results_come_as_a_tuple(calls: Recorder) -> None:
+    beside = torch.zeros(3, 2, dtype=torch.int64)
+    x = torch.zeros(3, 8, dtype=torch.bfloat16)
+    first, nothing, second = calls(x, what=MANY, beside=beside)
+    assert nothing is None
+    assert [(one.shape, one.dtype) for one in (first, second)] == [
+        ((3,), torch.float32), ((3,), torch.int64),
+    ]  # fmt: skip
+    assert calls.prepared[0][4] == ("int64", (3, 2))
+    ((_, _, *addresses),) = calls.launched
+    assert addresses == [
+        x.data_ptr(), first.data_ptr(), 70, 71, second.data_ptr(), beside.data_ptr(),
+    ]  # fmt: skip
+
+
+def test_several_results_go_where_they_are_wanted(calls: Recorder) -> None:
+    out = torch.zeros(4), None, torch.zeros(4, dtype=torch.int64)
+    versions = [one._version for one in out if one is not None]
+    made = calls(X, out, what=MANY)
+    assert all(one is given for one, given in zip(made, out, strict=True))
+    assert calls.launched[0][3:] == (out[0].data_ptr(), 70, 71, out[2].data_ptr(), 73)
+    assert [one._version for one in out if one is not None] == [n + 1 for n in versions]
+
+
+def test_several_results_that_do_not_fit_are_left_to_the_long_way(calls: Recorder) -> None:
+    lse, column = torch.zeros(4), torch.zeros(4, dtype=torch.int64)
+    both = torch.zeros(8)
+    for out in (
+        (lse, column), [lse, None, column], (lse, lse, column), (lse, None, None),
+        (lse, None, column[:3]), (lse, None, lse), (X[0, :4], None, column),
+        (both[:4], None, both.view(torch.int64)), lse, (column, None, column),
+    ):  # fmt: skip
+        assert calls(X, out, what=MANY) is None
+    beside = torch.zeros(4, dtype=torch.int64)
+    assert calls(X, (lse, None, beside), what=MANY, beside=beside) is None
+    assert calls(X, what=MANY, beside=X.numpy()) is None
+    assert calls(X, what=MANY, beside=X.to("meta")) is None
+    assert calls.launched == []
+
+
+def test_a_geometry_may_be_left_to_the_long_way_for_good(calls: Recorder) -> None:
+    for _ in range(3):
+        assert calls(X, what=REFUSED) is None
+    assert len(calls.prepared) == 1
+
+
+def test_launches_are_kept_by_what_is_read_beside_x(calls: Recorder) -> None:
+    for shape in ((4,), (4, 1), (4, 2), (4,)):
+        calls(X, what=MANY, beside=torch.zeros(shape, dtype=torch.int64))
+    calls(X, what=MANY)
+    assert [one[4] and one[4][1] for one in calls.prepared] == [(4,), (4, 1), (4, 2), None]

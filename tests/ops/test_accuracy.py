@@ -197,6 +197,7 @@ def test_probability_below_the_normal_range_is_right_or_0(dtype: str) -> None:
     assert_close_to_truth(oneread.softmax_topk(x, 9), x, "softmax_topk", k=9)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_results_below_the_normal_range_are_not_slow(dtype: str) -> None:
     small = FAMILIES["denormals"](1, 1 << 17, dtype)

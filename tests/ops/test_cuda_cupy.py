@@ -110,6 +110,59 @@ def test_work_goes_to_the_current_stream() -> None:
     assert bool((out == want).all())
 
 
-def test_op_that_a_gpu_lacks_is_refused_by_name() -> None:
-    with pytest.raises(oneread.BackendUnavailableError, match="PyTorch"):
-        oneread.top_k(cupy.zeros((2, 3), "float32"), 1)
+@pytest.mark.parametrize("k", [1, 10, 300, 2500])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_winners_are_those_of_the_cpu(dtype: str, k: int) -> None:
+    rng = np.random.default_rng(k)
+    for x in (rng.normal(0, 3, (5, 3001)), rng.integers(0, 3, (5, 3001)).astype(float)):
+        x[0, ::7], x[1, ::5] = np.nan, -np.inf
+        held, where = x.astype(dtype), rng.random((5, 3001)) < 0.5
+        for options in ({}, {"where": where}, {"lengths": np.array([0, 5, 9, 2000, 3001])}):
+            given = {name: cupy.asarray(value) for name, value in options.items()}
+            got = oneread.top_k(cupy.asarray(held), k, **given)
+            want = oneread.top_k(held, k, **options)
+            assert type(got.values) is cupy.ndarray
+            assert (cupy.asnumpy(got.indices) == want.indices).all()
+            assert cupy.asnumpy(got.values).tobytes() == want.values.tobytes()
+
+
+def test_probabilities_of_winners_are_close_to_the_truth() -> None:
+    x = np.random.default_rng(0).normal(0, 3, (6, 40, 7)).astype(np.float32)
+    for k in (4, 30):
+        got = oneread.softmax_topk(cupy.asarray(x), k, axis=1, return_lse=True)
+        held = oneread.SoftmaxTopK(*[cupy.asnumpy(field) for field in got])
+        assert_close_to_truth(held, x, "softmax_topk", k=k, axis=1, return_lse=True)
+
+
+@pytest.mark.parametrize("k", [5, 300])
+def test_first_columns_of_a_state_in_parts_are_those_of_a_cpu(k: int) -> None:
+    x = FAMILIES["ties"](4, 3000, "float32")
+    want = oneread.State.of(x, top_k=k)
+    left = oneread.State.of(cupy.asarray(x[:, :100]), top_k=k)
+    got = oneread.State.of(cupy.asarray(x[:, 100:]), offset=100, top_k=k) | left
+    assert type(got.values) is cupy.ndarray
+    for one in (got, oneread.State.unpack(got.pack())):
+        for name in ("values", "indices"):
+            assert cupy.asnumpy(getattr(one, name)).tobytes() == getattr(want, name).tobytes()
+
+
+def test_fields_of_a_state_on_a_second_gpu_are_made_there() -> None:
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("there is one GPU")
+    x = FAMILIES["normal"](4, 300, "float32")
+    options: dict[str, Any] = {"entropy": True, "argmax": True, "top_k": 5}
+    with cupy.cuda.Device(1):
+        a = oneread.State.of(cupy.asarray(x[:, :100]), **options)
+        b = oneread.State.of(cupy.asarray(x[:, 100:]), offset=100, **options)
+    state, want = a | b, oneread.State.of(x, **options)
+    assert cupy.cuda.Device().id == 0
+    assert {one.device.id for one in (*state.top_k("prob"), state.entropy, state.m)} == {1}
+    assert (cupy.asnumpy(state.indices) == want.indices).all()
+    assert_close_to_truth(cupy.asnumpy(state.lse), x, "logsumexp")
+    assert (oneread.State.unpack(state.pack()).argmax == want.argmax).all()
+
+
+def test_a_temperature_for_all_rows_on_the_gpu_is_taken() -> None:
+    x = FAMILIES["normal"](4, 300, "float32")
+    got = call("softmax", x, temperature=np.array(0.7))
+    assert_close_to_truth(got, x, "softmax", temperature=0.7)

@@ -136,6 +136,21 @@ def test_nothing_waits_for_masks_and_lengths_on_the_gpu() -> None:
     torch.cuda.synchronize()
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_nothing_waits_for_lengths_and_temperatures_on_the_cpu() -> None:
+    x = torch.randn(50, 4000, device="cuda")
+    options: dict[str, Any] = {
+        "lengths": np.arange(50) + 1, "temperature": np.linspace(0.5, 2, 50),
+    }  # fmt: skip
+    oneread.softmax(x, **options)
+    try:
+        torch.cuda.set_sync_debug_mode("error")
+        y = oneread.softmax(x, **options)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert_close_to_truth(y.cpu(), x.cpu().numpy(), "softmax", **options)
+
+
 def test_wrong_masks_and_lengths_are_refused() -> None:
     x = torch.randn(4, 8, device="cuda")
     with pytest.raises(oneread.DtypeError, match="where holds float32"):

@@ -180,9 +180,11 @@ def test_nothing_waits_for_the_gpu() -> None:
     def all_of_it() -> Any:
         oneread.read(x, select=select, **EVERYTHING)
         oneread.read(x, select=[1] * 100, rank=True)
-        options = {"select": select, "selected_logit": logit, **EVERYTHING}
+        options = {"select": select, "selected_logit": logit, "top_k": 7, **EVERYTHING}
         state = State.of(x[:, :2000], **options) | State.of(x[:, 2000:], offset=2000, **options)
-        return [getattr(state, name) for name in ("lse", "entropy", "selected", "rank", "argmax")]
+        state.top_k("prob", renormalize=True)
+        names = ("lse", "entropy", "selected", "rank", "argmax", "values", "indices", "logprobs")
+        return [getattr(state, name) for name in names]
 
     all_of_it()
     torch.cuda.synchronize()
@@ -191,16 +193,6 @@ def test_nothing_waits_for_the_gpu() -> None:
         all_of_it()
     finally:
         torch.cuda.set_sync_debug_mode("default")
-
-
-def test_what_a_gpu_cannot_do_yet_is_refused_by_name() -> None:
-    x = torch.randn(4, 8, device="cuda")
-    with pytest.raises(BackendUnavailableError, match="top_k"):
-        oneread.read(x, top_k=2)
-    with pytest.raises(BackendUnavailableError, match="where"):
-        oneread.read(x, where=x > 0)
-    with pytest.raises(BackendUnavailableError, match="top_k"):
-        State.of(x, top_k=2)
 
 
 def test_a_row_gives_the_same_bits_in_any_batch_where_asked() -> None:
@@ -252,6 +244,44 @@ def test_update_goes_on_with_the_next_columns() -> None:
     state = State.of(x[:, :300], argmax=True)
     assert state.update(x[:, 300:]) is state
     assert torch.equal(state.argmax, x.argmax(-1))
+
+
+@pytest.mark.parametrize("family", ["normal", "ties", "masked_first_tile", "masked_all", "nan",
+                                    "plus_inf", "constant", "sorted_up", "huge"])  # fmt: skip
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_first_columns_of_parts_are_those_of_the_cpu_bit_for_bit(family: str, dtype: str) -> None:
+    x = inputs(family, 6, 3001, dtype)
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+    for k in (1, 10, 300, 2500):
+        want = State.of(x, top_k=k)
+        for edges in ([0, 3001], [0, 1, 700, 701, 3001]):
+            state = state_of_parts(x.cuda(), edges, top_k=k, argmax=True)
+            assert state.values.is_cuda
+            assert state.indices.is_cuda
+            for got in (state, pickle.loads(pickle.dumps(state))):
+                assert torch.equal(got.indices.cpu(), want.indices)
+                assert torch.equal(got.values.cpu().view(bits), want.values.view(bits))
+                assert torch.equal(got.argmax.cpu(), want.indices[:, 0])
+
+
+def test_a_merge_of_first_columns_replays_in_a_graph_on_new_numbers() -> None:
+    x = torch.randn(8, 5000, device="cuda")
+
+    def both() -> tuple[Any, Any]:
+        a, b = State.of(x[:, :2000], top_k=20), State.of(x[:, 2000:], offset=2000, top_k=20)
+        merged = a | b
+        return merged.values, merged.indices
+
+    both()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        values, indices = both()
+    x.copy_(torch.randn_like(x).round())
+    graph.replay()
+    torch.cuda.synchronize()
+    want = oneread.top_k(x.cpu(), 20)
+    assert torch.equal(indices.cpu(), want.indices)
+    assert torch.equal(values.cpu(), want.values)
 
 
 def test_a_state_travels_to_a_cpu_as_bytes() -> None:

@@ -192,12 +192,12 @@ def test_warm_of_a_gpu_prepares_the_launch_of_contiguous_arrays(
     oneread.warm("logsumexp", (4, 6, 10), "int8", device="cuda:1", axis=(0, 2))
     one, other = asked
     rest = (cuda.Places(), 1, False, None, False)
-    assert one == ("softmax", "float32", (4, 6, 10), *[(60, 10, 1)] * 2, 1, 1, *rest)
-    assert other == ("logsumexp", "float32", (6, 40), *[(40, 1)] * 2, 1, 0, *rest)
+    assert one == ("softmax", "float32", (4, 6, 10), *[(60, 10, 1)] * 2, 1, 1, *rest, "float32")
+    assert other[:-1] == ("logsumexp", "float32", (6, 40), *[(40, 1)] * 2, 1, 0, *rest)
     monkeypatch.setattr(cuda_topk, "prepared", lambda *words: asked.append(words))
     oneread.warm("top_k", (2, 5), "float32", device="cuda:1", k=3)
     assert asked[-1][0].k == 3
-    assert asked[-1][1:] == ("float32", (2, 5), (5, 1), 0, 0, 1, False)
+    assert asked[-1][1:] == ("float32", (2, 5), (5, 1), 1, 0, cuda.Places(), 1, False, None, False)
 
 
 def test_warm_refuses_what_the_op_refuses() -> None:

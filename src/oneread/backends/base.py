@@ -77,6 +77,9 @@ class Backend(Protocol):
     def view(self, x: Any, role: str, write: bool = False) -> Memory:
         """Return the memory of `x` without copying it; `role` names it in errors."""
 
+    def detached(self, x: Any) -> Any:
+        """Return `x` as an array of which no gradient is wanted."""
+
     def wrap(self, array: NDArray[Any], dtype: str, like: Any) -> Any:
         """Return an array of this library around the memory of `array`."""
 

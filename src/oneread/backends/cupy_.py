@@ -33,9 +33,24 @@ def memory(x: Any) -> Memory:
     return Memory(x.data.ptr, x.dtype.name, x.shape, strides, device, stream)
 
 
+def address(x: Any) -> int:
+    """Return where the memory of an array begins."""
+    return int(x.data.ptr)
+
+
 def dtype_of(x: Any) -> str:
     """Return the name of the element type."""
     return str(x.dtype.name)
+
+
+def detached(x: Any) -> Any:
+    """CuPy has no gradients."""
+    return x
+
+
+def plain_beside(numbers: Any, x: Any) -> tuple[tuple[int, ...], str, int] | None:
+    """Return None: whether an array is nothing but memory is not known at once."""
+    return None
 
 
 def place(x: Any) -> str:
@@ -157,15 +172,20 @@ def full(x: Any, shape: tuple[int, ...], value: float, dtype: str) -> Any:
     return cupy.full(shape, value, _type(dtype, x))
 
 
+def numbered(x: Any, n: int) -> Any:
+    """Return the numbers from 0 to n - 1 beside `x`."""
+    return cupy.arange(n)
+
+
 def beside(x: Any, array: NDArray[Any]) -> Any:
     """Return an array of NumPy on the GPU of `x`."""
     return cupy.asarray(array, array.dtype)
 
 
 def to_numpy(x: Any) -> NDArray[Any]:
-    """Return an array of NumPy; waits for the GPU."""
+    """Return an array of NumPy, bfloat16 as uint16; waits for the GPU."""
     array: NDArray[Any] = x.get()
-    return array
+    return array.view(STORAGE[x.dtype.name])
 
 
 def copied(x: Any) -> Any:
@@ -176,3 +196,18 @@ def copied(x: Any) -> Any:
 def take(x: Any, columns: Any) -> Any:
     """Return the elements of each row, along the last axis, in its columns."""
     return cupy.take_along_axis(x, columns, -1)
+
+
+def first_columns(x: Any, k: int, kept: Any = None) -> Any:
+    """Return the columns of the k first numbers of each row: NaN, then larger, then by column.
+
+    Columns that are not kept come last.
+    """
+    whole = np.dtype(f"int{8 * x.itemsize}")
+    least, most = np.iinfo(whole).min, np.iinfo(whole).max
+    bits = (x + x.dtype.type(0)).view(whole)  # -0 + 0 is 0
+    keys = cupy.where(bits < 0, bits ^ whole.type(most), bits)
+    keys = cupy.where(cupy.isnan(x), whole.type(most), keys)
+    if kept is not None:
+        keys = cupy.where(kept, keys, whole.type(least))  # which is no number's
+    return cupy.argsort(~keys, axis=-1)[:, :k]  # of equal ones the first column comes first

@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 #: The backend of PyTorch once it was found, for calls that count nanoseconds.
 torch_found: Any = None
+#: Its type of tensors, likewise.
+tensor_found: Any = None
 
 
 def torch_backend() -> Any:
@@ -28,14 +30,19 @@ def torch_backend() -> Any:
 
 
 def _seen_torch() -> Any:
-    global torch_found
+    global torch_found, tensor_found
     library = sys.modules.get("torch")
     if library is None or not hasattr(library, "compile"):  # absent, or half imported elsewhere
         return None
     from oneread.backends import torch_
 
-    torch_found = torch_
+    torch_found, tensor_found = torch_, torch_.TENSOR
     return torch_
+
+
+def is_whole(n: Any) -> bool:
+    """Whether a number is an int, or stands for one in a graph of PyTorch's."""
+    return type(n) is int or (torch_found is not None and type(n) in torch_found.INTEGERS)
 
 
 def find(x: Any) -> Backend:
@@ -62,13 +69,10 @@ def view(x: Any, role: str) -> Memory:
 
 
 def gpu_backend(x: Any) -> Any:
-    """Return what handles an array on an NVIDIA GPU; None for all others.
-
-    None as well for a tensor whose library must see the call: see `torch_.dispatched`.
-    """
+    """Return what handles an array on an NVIDIA GPU; None for all others."""
     torch_ = torch_backend()
     if torch_ is not None and torch_.owns(x):
-        if not x.is_cuda or torch_.dispatched(x):
+        if not x.is_cuda:
             return None
         from oneread.backends import torch_cuda
 
@@ -83,13 +87,18 @@ def gpu_backend(x: Any) -> Any:
 
 def on_gpu(x: Any) -> bool:
     """Whether `x` is an array on an NVIDIA GPU that its library lets be read as memory."""
-    return gpu_backend(x) is not None
+    if gpu_backend(x) is None:
+        return False
+    torch_ = torch_backend()
+    return torch_ is None or not torch_.owns(x) or not torch_.dispatched(x)
 
 
 def in_graph(x: Any) -> bool:
-    """Whether `x` is a tensor whose library must see the call: see `torch_.dispatched`."""
+    """Whether `x` is a tensor whose library must see the call, or wants its derivatives."""
     torch_ = torch_backend()
-    return torch_ is not None and torch_.owns(x) and torch_.dispatched(x)
+    return (
+        torch_ is not None and torch_.owns(x) and (torch_.dispatched(x) or torch_.differentiated(x))
+    )
 
 
 def outside_graphs(function: Callable[P, R]) -> Callable[P, R]:

@@ -58,6 +58,11 @@ def view(x: Any, role: str, write: bool = False) -> View:
     return View(x, name)
 
 
+def detached(x: Any) -> Any:
+    """NumPy has no gradients."""
+    return x
+
+
 def wrap(array: NDArray[Any], dtype: str, like: Any) -> NDArray[Any]:
     """Return `array` itself, seen as bfloat16 where its memory holds that."""
     if dtype != "bfloat16":

@@ -6,7 +6,7 @@ taken by its pointer: DLPack costs microseconds, and `Tensor.numpy` forbids late
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +19,8 @@ from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, Shap
 
 NAME: Final = "torch"
 TENSOR: Final = torch.Tensor
+#: Functions on tensors.
+NAMESPACE: Final = torch
 ORDER: Final = "C"
 
 #: Names of torch's types that an op can take.
@@ -30,27 +32,35 @@ DTYPES: Final = {name: dtype for dtype, name in NAMES.items()}
 
 #: What may number something in a graph.
 INTEGERS: Final = (int, torch.SymInt)
+#: Types of numbers of Python, and those of tensors that hold them.
+_NUMBERS: Final = {float: torch.float64, int: torch.int64}
 
 #: From here on NumPy asks for huge pages and torch does not: fresh memory costs half.
 _HUGE_BYTES: Final = 4 << 20
 
 _keys = torch._C._dispatch_keys
 #: Dispatch keys of tensors that are nothing but memory on a CPU: no sparse, nested or quantized
-#: layout, no lazy negation, no batching, no tracing. The second are those of inference mode.
-_PLAIN_KEYS: Final = (
-    _keys(torch.inference_mode(False)(torch.empty)(0)),
-    _keys(torch.inference_mode(True)(torch.empty)(0)),
-)
+#: layout, no lazy negation, no batching, no tracing. The second are those of inference mode. The
+#: module may be loaded within a transform or a mode, which would add its own.
+with torch._C._DisableFuncTorch(), torch._C._DisableTorchDispatch():
+    _PLAIN_KEYS: Final = tuple(
+        [_keys(torch.inference_mode(mode)(torch.empty)(0, device="cpu")) for mode in (False, True)]
+    )
 is_compiling = torch.compiler.is_compiling
 in_dynamo = torch.compiler.is_dynamo_compiling
 _frame_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transform = torch._C._functorch.peek_interpreter_stack
+_is_batch = torch._C._functorch.is_legacy_batchedtensor
 _jit_trace = torch._C._get_tracing_state
 #: Say whether something in torch wants to see what is done with any tensor: a dispatch mode, a
 #: function transform, a trace.
 WATCHERS: Final = [_dispatch_modes, _transform, _jit_trace]
-_PLAIN_TYPES: Final = frozenset((torch.Tensor, torch.nn.Parameter))
+#: Says whether a dispatch key is out of sight, and the key below which no tangents are.
+_is_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
+_TANGENTS: Final = torch._C.DispatchKey.ADInplaceOrView
+#: Types of tensors that hide nothing.
+PLAIN_TYPES: Final = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
 def owns(x: Any) -> bool:
@@ -101,6 +111,11 @@ def view(x: Any, role: str, write: bool = False) -> TensorMemory:
     return TensorMemory(x)
 
 
+def detached(x: Any) -> Any:
+    """Return a view of which no gradient is wanted."""
+    return x.detach() if isinstance(x, torch.Tensor) else x
+
+
 def wrap(array: NDArray[Any], dtype: str, like: Any) -> torch.Tensor:
     """Return a tensor around the memory of a NumPy array.
 
@@ -114,7 +129,7 @@ def _counter() -> Callable[[tuple[torch.Tensor]], None]:
     """Return what counts a write to tensors, without the look at its argument, which costs more."""
     direct: Callable[[tuple[torch.Tensor]], None] = torch._C._increment_version
     try:
-        direct((torch.empty(0),))
+        direct((torch.empty(0, device="cpu"),))
     except TypeError:  # before PyTorch 2.7 it took one tensor
         return lambda tensors: torch.autograd.graph.increment_version(tensors[0])
     return direct
@@ -142,8 +157,17 @@ def plain(x: Any) -> tuple[Any, ...] | None:
         or _transform() is not None
         or _jit_trace() is not None
         or forward_ad._current_level >= 0
-        or (name := _FLOATS.get(x.dtype)) is None
-        or not _is_plain(x)
+        or x.requires_grad
+    ):
+        return None
+    return dense(x)
+
+
+def dense(x: torch.Tensor) -> tuple[Any, ...] | None:
+    """Return the same of a tensor that nothing watches, whose gradient somebody else takes."""
+    if (
+        (name := _FLOATS.get(x.dtype)) is None
+        or not _is_dense(x)
         or x.untyped_storage().nbytes() < x.nbytes
     ):
         return None
@@ -167,7 +191,8 @@ def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
         type(out) is not torch.Tensor
         or out.dtype != x.dtype
         or out.shape != x.shape
-        or not _is_plain(out)
+        or out.requires_grad
+        or not _is_dense(out)
         or -n_bytes < out.data_ptr() - operand[0] < n_bytes
         or out.untyped_storage().nbytes() < n_bytes
     ):
@@ -175,17 +200,34 @@ def plain_pair(x: Any, out: Any) -> tuple[Any, Any, torch.Tensor] | None:
     return operand, (out.data_ptr(), *operand[1:]), out
 
 
-def _is_plain(x: torch.Tensor) -> bool:
-    """Whether a tensor is contiguous memory on a CPU, with no gradient to it."""
+def _is_dense(x: torch.Tensor) -> bool:
+    """Whether a tensor is contiguous memory on a CPU."""
     return not (
-        x.requires_grad
-        or not x.is_cpu
+        not x.is_cpu
         or x.layout is not torch.strided
         or x.is_neg()
+        or x._is_zerotensor()
         or x.is_nested
         or not x.ndim
         or not x.is_contiguous()
     )
+
+
+def dense_pair(x: torch.Tensor) -> tuple[Any, Any, torch.Tensor] | None:
+    """Return the operands of such a tensor and of a fresh result like it, and the result.
+
+    None also where the result is better allocated by NumPy.
+    """
+    operand = dense(x)
+    if operand is None or x.nbytes >= _HUGE_BYTES:
+        return None
+    y = torch.empty_like(x)
+    return operand, (y.data_ptr(), *operand[1:]), y
+
+
+def numbers(x: torch.Tensor) -> tuple[Any, ...]:
+    """Return contiguous numbers in memory of a CPU as the native module takes them."""
+    return x.data_ptr(), NAMES[x.dtype], (x.numel(),), (x.itemsize,)
 
 
 class _Holder:
@@ -221,12 +263,20 @@ def check_gradient(x: torch.Tensor, role: str) -> None:
     if x.requires_grad and torch.is_grad_enabled():
         raise BackendUnavailableError(
             f"{role} requires a gradient, which this version does not compute: call the op under "
-            "torch.no_grad(), or give x.detach()"
+            "torch.no_grad(), or detach it"
         )
-    if forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None:
+    if has_tangent((x,)):
         raise BackendUnavailableError(
             f"{role} carries a forward-mode tangent, which this version does not compute"
         )
+
+
+def has_tangent(inputs: Iterable[Any]) -> bool:
+    """Whether forward-mode gradients flow through one of these."""
+    if forward_ad._current_level < 0 or _is_excluded(_TANGENTS):
+        return False
+    tensors = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
 def _refuse(x: torch.Tensor, role: str) -> None:
@@ -236,6 +286,8 @@ def _refuse(x: torch.Tensor, role: str) -> None:
         )
     if x.is_neg() or x.is_conj():
         what, instead = "a view that negates or conjugates lazily", "x.resolve_neg()"
+    elif x._is_zerotensor():
+        what, instead = "zeros without memory, as a derivative may be", "torch.zeros_like(x)"
     elif x.device.type == "meta":
         what, instead = "a meta tensor without numbers", "a tensor on a CPU"
     elif x.is_quantized:
@@ -264,26 +316,49 @@ def dispatched(x: Any) -> bool:
     """
     return (
         is_compiling()
-        or type(x) not in _PLAIN_TYPES
+        or type(x) not in PLAIN_TYPES
         or _dispatch_modes() > 0
         or _transform() is not None
         or _jit_trace() is not None
     )
 
 
-_library = torch.library.Library("oneread", "DEF")
+def transformed() -> bool:
+    """Whether a transform of torch.func is at work."""
+    return _transform() is not None
+
+
+def is_bare(x: torch.Tensor) -> bool:
+    """Whether a tensor is of no subclass, and of no batch that `autograd.grad` makes."""
+    return type(x) in PLAIN_TYPES and not _is_batch(x)
+
+
+def differentiated(x: Any) -> bool:
+    """Whether derivatives with respect to this tensor are wanted."""
+    return (x.requires_grad and torch.is_grad_enabled()) or has_tangent((x,))
+
+
+library: Final = torch.library.Library("oneread", "DEF")
 
 
 def define(schema: str, run: Callable[..., Any], shapes: Callable[..., Any]) -> None:
     """Register an operator in ``torch.ops.oneread``, so that graphs can hold the op.
 
-    `run` computes with tensors on a CPU; `shapes` makes empty results for tensors without numbers.
-    Registered by hand: the `custom_op` decorator costs tens of microseconds a call.
+    `run` computes with tensors that are memory; `shapes` makes empty results for tensors without
+    numbers. Registered by hand: the `custom_op` decorator costs tens of microseconds a call.
     """
     name = schema.partition("(")[0]
-    _library.define(schema, tags=torch.Tag.pt2_compliant_tag)
-    _library.impl(name, run, "CPU")
-    torch.library.register_fake(f"oneread::{name}", shapes, lib=_library)
+    library.define(schema, tags=torch.Tag.pt2_compliant_tag)
+    for device in ("CPU", "CUDA"):
+        library.impl(name, run, device)
+    torch.library.register_fake(f"oneread::{name}", shapes, lib=library)
+
+
+def name_in_exports(result: type) -> None:
+    """Let a program of torch.export that returns this named tuple be saved."""
+    register = getattr(torch.utils._pytree, "_register_namedtuple", None)
+    if register is not None:  # PyTorch has no public one, and older ones none at all
+        register(result, serialized_type_name=f"oneread.{result.__name__}")
 
 
 def operator(name: str) -> Any:
@@ -292,10 +367,16 @@ def operator(name: str) -> Any:
 
 
 def argument(value: Any, kind: str) -> Any:
-    """Return an argument as the schema type `kind` takes it: arrays and numbers as tensors."""
+    """Return an argument as the schema type `kind` takes it: arrays and numbers as tensors.
+
+    On a CPU and as wide as Python's own numbers are, whatever torch's defaults are.
+    """
     if kind != "Tensor?" or value is None or isinstance(value, torch.Tensor):
         return value
-    return torch.as_tensor(value, dtype=torch.float64 if type(value) is float else None)
+    if type(value) in _NUMBERS:  # a product takes what stands for a number in a graph
+        return torch.ones((), dtype=_NUMBERS[type(value)], device="cpu") * value
+    held = np.array(value) if isinstance(value, (list, tuple)) else value
+    return torch.as_tensor(held, device="cpu")
 
 
 def empty(x: torch.Tensor, shape: tuple[int, ...], dtype: str) -> torch.Tensor:

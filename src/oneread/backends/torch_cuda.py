@@ -16,15 +16,17 @@ from torch.autograd import forward_ad
 
 from oneread.backends import torch_
 from oneread.backends.base import check_places, misfit
-from oneread.backends.torch_ import DTYPES, NAMES, check_gradient, written
+from oneread.backends.torch_ import DTYPES, NAMES, check_gradient, detached, written
+from oneread.backends.torch_order import first_columns
 from oneread.runtime.cpu import native
 from oneread.runtime.cuda import Memory
 from oneread.spec import FLOAT_DTYPES, BackendUnavailableError, DtypeError, ShapeError
 
 __all__ = [
-    "LIBRARY", "NAMESPACE", "beside", "calls", "cast", "check", "check_out", "contiguous",
-    "copied", "copy_into", "dense_like", "dtype_of", "empty", "empty_like", "full",
-    "is_contiguous", "is_on_gpu", "memory", "on", "permuted", "place", "spread", "take",
+    "LIBRARY", "NAMESPACE", "address", "beside", "calls", "cast", "check", "check_out",
+    "contiguous", "copied", "copy_into", "dense_like", "detached", "dtype_of", "empty",
+    "empty_like", "first_columns", "full", "is_contiguous", "is_on_gpu", "memory", "numbered", "on",
+    "permuted", "place", "plain_beside", "spread", "take",
     "to_numpy", "written",
 ]  # fmt: skip
 
@@ -35,6 +37,8 @@ NAMESPACE: Final = torch
 
 #: The float types, by name.
 FLOATS: Final = {dtype: name for dtype, name in NAMES.items() if name in FLOAT_DTYPES}
+#: Types of what plain calls read and write, likewise.
+TYPES: Final = FLOATS | {torch.int64: "int64"}
 
 #: The raw number of the current stream, without an object around it. PyTorch for CPUs has neither.
 raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
@@ -44,17 +48,20 @@ _current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
 _HERE: Final = nullcontext()
 
 
-def calls(
-    prepare: Callable[[bool, str, int, int, int], native.CudaLaunch],
-) -> Callable[[bool, Any, Any], Any]:
-    """Return what makes plain calls of softmax and log_softmax with as little Python as possible.
+def calls(prepare: Callable[..., Any]) -> Callable[[int, Any, Any, Any], Any]:
+    """Return what makes plain calls with as little Python as possible: see `native.CudaCalls`.
 
     torch.compile cannot look into it: ask `torch_.in_dynamo` before.
     """
     return native.CudaCalls(
-        torch.Tensor, FLOATS, torch_.WATCHERS, forward_ad, raw_stream, torch.empty_like, _packed,
+        torch.Tensor, TYPES, torch_.WATCHERS, forward_ad, raw_stream, fresh, _packed,
         torch_.count_writes, prepare,
     ).function()  # fmt: skip
+
+
+def fresh(x: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Return memory for a result of a plain call of `x`."""
+    return x.new_empty(shape, dtype=dtype)
 
 
 def memory(x: torch.Tensor) -> Memory:
@@ -63,6 +70,25 @@ def memory(x: torch.Tensor) -> Memory:
     return Memory(
         x.data_ptr(), NAMES[x.dtype], tuple(x.shape), x.stride(), device, raw_stream(device)
     )
+
+
+def address(x: torch.Tensor) -> int:
+    """Return where the memory of a tensor begins."""
+    return int(x.data_ptr())
+
+
+def plain_beside(numbers: Any, x: torch.Tensor) -> tuple[tuple[int, ...], str, int] | None:
+    """Return shape, type and address of a tensor that is nothing but memory beside `x`; or None."""
+    if (
+        type(numbers) is not torch.Tensor
+        or numbers.device != x.device
+        or numbers.layout is not torch.strided
+        or numbers.dtype not in NAMES
+        or not numbers.is_contiguous()
+        or numbers.is_neg()
+    ):
+        return None
+    return tuple(numbers.shape), NAMES[numbers.dtype], numbers.data_ptr()
 
 
 def dtype_of(x: torch.Tensor) -> str:
@@ -82,6 +108,8 @@ def check(x: torch.Tensor, role: str) -> None:
         raise DtypeError(f"{role} is {x.layout}, not plain memory: give a dense tensor")
     if x.is_neg() or x.is_conj():
         raise DtypeError(f"{role} is a view that negates or conjugates lazily: resolve it")
+    if x._is_zerotensor():
+        raise DtypeError(f"{role} is zeros without memory: give torch.zeros_like({role})")
     if x.dtype not in NAMES:
         raise DtypeError(f"{role} holds {x.dtype}; one of {', '.join(DTYPES)} is allowed")
     if not x.is_cuda or torch.version.hip:
@@ -187,14 +215,20 @@ def full(x: torch.Tensor, shape: tuple[int, ...], value: float, dtype: str) -> t
     return torch.full(shape, value, dtype=DTYPES[dtype], device=x.device)
 
 
+def numbered(x: torch.Tensor, n: int) -> torch.Tensor:
+    """Return the numbers from 0 to n - 1 beside `x`."""
+    return torch.arange(n, device=x.device)
+
+
 def beside(x: torch.Tensor, array: NDArray[Any]) -> torch.Tensor:
     """Return an array of NumPy as a tensor on the GPU of `x`, without waiting for that."""
     return torch.from_numpy(array).pin_memory().to(x.device, non_blocking=True)
 
 
 def to_numpy(x: torch.Tensor) -> NDArray[Any]:
-    """Return a tensor as an array of NumPy; waits for the GPU."""
-    array: NDArray[Any] = x.cpu().numpy()
+    """Return a tensor as an array of NumPy, bfloat16 as uint16; waits for the GPU."""
+    here = x.cpu()
+    array: NDArray[Any] = (here.view(torch.uint16) if x.dtype == torch.bfloat16 else here).numpy()
     return array
 
 

@@ -13,9 +13,15 @@ import torch
 _INTEGERS: Final = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def first_columns(x: torch.Tensor, k: int) -> torch.Tensor:
-    """Return the columns of the k first numbers of each row: NaN, then larger, then by column."""
-    return torch.sort(_keys(x), dim=-1, descending=True, stable=True).indices[:, :k]
+def first_columns(x: torch.Tensor, k: int, kept: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the columns of the k first numbers of each row: NaN, then larger, then by column.
+
+    Columns that are not kept come last.
+    """
+    keys = _keys(x)
+    if kept is not None:
+        keys.masked_fill_(~kept, torch.iinfo(keys.dtype).min)  # which is no number's
+    return torch.sort(keys, dim=-1, descending=True, stable=True).indices[:, :k]
 
 
 def _keys(x: torch.Tensor) -> torch.Tensor:

@@ -324,11 +324,10 @@ def check_deterministic(deterministic: Any) -> None:
 
 def check_k(k: Any, length: int, role: str = "k") -> int:
     """Return `k` as an int between 0 and the length of the axis."""
-    if type(k) is not int:
-        k = integer(k, role)
-    if not 0 <= k <= length:
-        raise ShapeError(f"{role} is {k}; 0 to {length}, the length of the axis, is allowed")
-    return int(k)
+    n: int = k if find.is_whole(k) else integer(k, role)
+    if not 0 <= n <= length:
+        raise ShapeError(f"{role} is {n}; 0 to {length}, the length of the axis, is allowed")
+    return n
 
 
 def check_axes(call: Call) -> None:

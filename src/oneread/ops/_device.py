@@ -7,8 +7,9 @@ by name.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from oneread.backends import find
 from oneread.ops._arguments import (
@@ -45,31 +46,19 @@ class _Rows(NamedTuple):
     """Type of what the kernel reads."""
     where: Any
     temperature: cuda.Temperature | None
-    lengths: int
+    lengths: Any
+    """int64, one a row side by side, or None."""
     by_length: bool
 
     def manner(self, where: cuda.Memory | None) -> cuda.Manner:
         """Return it as the kernels take it, with the mask where it lies now."""
-        return cuda.Manner(self.temperature, self.by_length, where, self.lengths)
+        lengths = 0 if self.lengths is None else self.gpu.memory(self.lengths).address
+        return cuda.Manner(self.temperature, self.by_length, where, lengths)
 
     def fit(self, x: cuda.Memory, y: cuda.Memory | None, where: cuda.Memory | None) -> bool:
         """Whether the kernels can walk the rows as they lie; without `y` for one number a row."""
         others = [one and one.strides for one in (y, where)]
         return cuda.fit(x.shape, self.axis, x.strides, *others)
-
-
-@cache
-def torch_calls() -> Any:
-    """Return what makes plain calls of softmax and log_softmax of PyTorch's tensors."""
-    from oneread.backends import torch_cuda
-
-    return torch_cuda.calls(_plain)
-
-
-def _plain(log: bool, dtype: str, rows: int, vocab: int, device: int) -> cuda.Launch:
-    op = "log_softmax" if log else "softmax"
-    shape, strides = (rows, vocab), (vocab, 1)
-    return cuda.prepared(op, dtype, shape, strides, strides, 1, 0, cuda.Places(), device, False)
 
 
 def run(
@@ -81,7 +70,6 @@ def run(
 
         return _device_read.run(x, axis, dtype, out, own, options)
     if op in ("top_k", "softmax_topk"):
-        _refuse_cupy(x, op)
         from oneread.ops import _device_topk
 
         return _device_topk.run(op, x, axis, dtype, out, own, options)
@@ -99,7 +87,8 @@ def run(
         name = float_dtype(dtype, rows.computed)
         if out is not None:
             gpu.check_out(out, x, shape, name, reads)
-        rows = rows._replace(computed=_wider(rows.computed, name))
+        if not cuda.writes(rows.computed, name):
+            rows = rows._replace(computed="float64")
         if len(axes) == 1 and shape:
             return _softmax(op, rows, name, out)
         y = _softmax(op, rows, name, None)
@@ -127,25 +116,19 @@ def warm(
         shape = (*rows, math.prod([shape[i] for i in axes]))
         axes = (len(rows),)
     computed = dtype if dtype in FLOAT_DTYPES else COMPUTE_DTYPE[dtype]
+    written = computed
     if op != "logsumexp":
-        computed = _wider(computed, float_dtype(arguments["dtype"], computed))
+        written = float_dtype(arguments["dtype"], computed)
+        if not cuda.writes(computed, written):
+            computed = written = "float64"
     strides = tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
     temperature = arguments["temperature"]
     kind = 0 if temperature is None else 1 if isinstance(temperature, (int, float)) else 2
     cuda.prepared(
         op, computed, shape, strides, strides, axes[0], kind, cuda.Places(), device,
         arguments["deterministic"] == "batch",
-        None if arguments["where"] is None else strides, arguments["lengths"] is not None,
+        None if arguments["where"] is None else strides, arguments["lengths"] is not None, written,
     )  # fmt: skip
-
-
-def _refuse_cupy(x: Any, op: str) -> None:
-    library = find.torch_backend()
-    if library is None or not library.owns(x):
-        raise BackendUnavailableError(
-            f"x is a {type(x).__qualname__}, of which this version finds no {op}: give a tensor of "
-            "PyTorch, as torch.from_dlpack(x) makes one of the same memory"
-        )
 
 
 def _refuse(options: Options, place: str) -> None:
@@ -166,7 +149,7 @@ def _rows(
     others = tuple([n for i, n in enumerate(shape) if i not in axes])
     reads: list[tuple[str, Any]] = []
     where: Any = None
-    lengths = 0
+    lengths: Any = None
     if options.where is not None:
         where = _mask(gpu, options.where, x)
         reads.append(("where", where))
@@ -174,9 +157,8 @@ def _rows(
     if options.lengths is not None:
         length = math.prod([shape[i] for i in axes]) if shape else 1
         check_axis_of_lengths(axes, flat)
-        held = _lengths(gpu, options.lengths, x, others, length)
-        reads.append(("lengths", held))
-        lengths = gpu.memory(held).address
+        lengths = _lengths(gpu, options.lengths, x, others, length)
+        reads.append(("lengths", lengths))
     temperature = options.temperature
     if temperature is not None:
         temperature = _temperature(gpu, temperature, x, others, reads)
@@ -191,8 +173,9 @@ def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
     """Write `out`, in place where the kernel's type is its own."""
     gpu = rows.gpu
     x = gpu.cast(rows.x, rows.computed)
-    direct = out is not None and rows.computed == name
-    y = out if direct else gpu.empty_like(x, rows.computed)
+    written = name if cuda.writes(rows.computed, name) else rows.computed
+    direct = out is not None and written == name
+    y = out if direct else gpu.empty_like(x, written)
     of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, rows.where)
     fits = rows.fit(of_x, of_y, where)
     if not fits and where is not None:
@@ -201,7 +184,7 @@ def _softmax(op: str, rows: _Rows, name: str, out: Any) -> Any:
         fits = rows.fit(of_x, of_y, where)
     if not fits:
         direct, x = False, gpu.contiguous(x)
-        y = gpu.empty(x, x.shape, rows.computed)
+        y = gpu.empty(x, x.shape, written)
         held = None if where is None else gpu.contiguous(rows.where)
         of_x, of_y, where = gpu.memory(x), gpu.memory(y), _memory(gpu, held)
     if math.prod(of_x.shape):
@@ -274,13 +257,6 @@ def _reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> t
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
-def _wider(a: str, b: str) -> str:
-    """Return the type to compute in, which holds the numbers of both."""
-    if a == b:
-        return a
-    return "float64" if "float64" in (a, b) else "float32"
-
-
 def _mask(gpu: Any, given: Any, x: Any) -> Any:
     """Return a mask as bytes beside `x`, in its shape; what it broadcasts over is not copied."""
     if gpu.is_on_gpu(given):
@@ -306,10 +282,10 @@ def _lengths(gpu: Any, given: Any, x: Any, rows: tuple[int, ...], length: int) -
 def _temperature(
     gpu: Any, given: Any, x: Any, rows: tuple[int, ...], reads: list[tuple[str, Any]]
 ) -> cuda.Temperature:
-    """Return a temperature as the kernels take it; looking at one a row would wait for the GPU."""
+    """Return a temperature as the kernels take it; looking at one on the GPU would wait for it."""
     if gpu.is_on_gpu(given):
-        given = given if given.ndim else given.item()
-    if not gpu.is_on_gpu(given):
+        gpu.check(given, "temperature")
+    else:
         given = check_temperature(given)
         if isinstance(given, float):
             return cuda.Temperature(given)
@@ -319,8 +295,10 @@ def _temperature(
 
 
 def _per_row(gpu: Any, numbers: Any, x: Any, rows: tuple[int, ...], dtype: str, role: str) -> Any:
+    if not gpu.is_on_gpu(numbers):
+        numbers = gpu.beside(x, np.array(numbers, dtype, order="C"))
     held = gpu.spread(numbers, x, rows, dtype, role, "x without the axis")
     return gpu.contiguous(held)
 
 
-__all__ = ["run", "torch_calls", "warm"]
+__all__ = ["run", "warm"]

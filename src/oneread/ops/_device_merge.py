@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from oneread.runtime import cuda, cuda_merge
+
 Array: TypeAlias = Any
 #: The temperature of a state: a number, or one a row.
 Temperature: TypeAlias = Any
@@ -25,10 +27,17 @@ class Sums(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The first columns of each row in the order of top-k: that of the maximum alone."""
+    """The first columns of each row in the order of top-k.
+
+    With the indices alone it is that of the maximum, (rows, 1), which the kernels find by the way.
+    """
 
     indices: Array
-    """int64 (rows, 1)."""
+    """int64 (rows, j)."""
+    values: Array | None = None
+    """The columns' own numbers."""
+    masked: Array | None = None
+    """Whether the column was left out by a mask; such columns come last."""
 
 
 class Parts(NamedTuple):
@@ -42,48 +51,57 @@ class Parts(NamedTuple):
     ranks: Array
 
 
+def merged(
+    gpu: Any, a: Parts, b: Parts, temperature: Temperature, argmax: bool, top_k: int
+) -> Parts:
+    """Return what is found in the columns of both; the same bits in either order."""
+    if top_k:
+        best = merged_best(gpu, a.best, b.best, top_k)
+        return merged(gpu, a, b, temperature, False, 0)._replace(best=best)
+    m, column = a.sums.m, a.best.indices
+    rows, selected = math.prod(m.shape), math.prod(a.seen.shape)
+    table = iter(gpu.empty(m, (sum(s is not None for s in a.sums), rows), "float64"))
+    both = Parts(
+        Sums(*[None if s is None else next(table) for s in a.sums]),
+        Best(gpu.empty(m, tuple(column.shape), "int64")) if argmax else a.best,
+        gpu.empty(m, tuple(a.seen.shape), "uint8") if selected else a.seen,
+        gpu.empty(m, tuple(a.seen.shape), "float64") if selected else a.logits,
+        gpu.empty(m, tuple(a.seen.shape), "int64") if selected else a.ranks,
+    )
+
+    def held(parts: Parts) -> cuda_merge.Held:
+        found = [*parts.sums, parts.best.indices if argmax else None]
+        found += parts[2:] if selected else [None] * 3
+        return cuda_merge.Held(*[0 if one is None else gpu.address(one) for one in found])
+
+    if rows:
+        if isinstance(temperature, float):
+            given = cuda.Temperature(temperature)
+        else:
+            given = cuda.Temperature(address=gpu.address(temperature))
+        where = gpu.memory(both.sums.m)
+        cuda_merge.merge(
+            held(a), held(b), held(both), rows, selected, given, where.device, where.stream
+        )
+    return both
+
+
+def merged_best(gpu: Any, a: Best, b: Best, k: int) -> Best:
+    """Return the first `k` columns of both in the order of top-k."""
+    xp = gpu.NAMESPACE
+    both = Best(*[xp.concatenate(pair, -1) for pair in zip(a, b, strict=True)])
+    by_column = xp.argsort(both.indices, -1)  # no two are equal
+    both = Best(*[gpu.take(part, by_column) for part in both])
+    assert both.masked is not None
+    first = gpu.first_columns(both.values, k, ~both.masked)
+    return Best(*[gpu.take(part, first) for part in both])
+
+
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
     """The functions of `_merge`, in the arrays of one library; `xp` is what it names as all do."""
 
     xp: Any
-
-    def merged_sums(self, a: Sums, b: Sums, temperature: Temperature) -> Sums:
-        """Return the sums over the columns of both; the same bits in either order."""
-        m = self.xp.maximum(a.m, b.m) + 0.0  # -0.0 and 0.0 are one maximum
-        first, tie = a.m > b.m, (a.m == b.m) & (m > -math.inf)
-        lost = ~(m < math.inf)  # NaN or +inf: t has no value
-        low_m = self.xp.where(first, b.m, a.m)
-        step = (low_m - m) / temperature
-        weight = self.xp.where(low_m == -math.inf, 0.0, self.xp.exp(step))
-        step = self.xp.where(
-            weight == 0.0, 0.0, step
-        )  # the limit: t exp(t) of a column at -inf is 0
-
-        def joined(x: Array, y: Array, moved: Any, one: float) -> Array:
-            """Return one sum of both; of two equal maxima one counts `one` in it."""
-            low, high = self.xp.where(first, y, x), self.xp.where(first, x, y)
-            total = self.xp.where(tie, (x + y) + one, high + moved(low))
-            return self.xp.where(lost, math.nan, total)
-
-        # The maximum of the lower part is an ordinary column now: t = step, exp(t) = weight.
-        low_r = self.xp.where(first, b.r, a.r)
-        r = joined(a.r, b.r, lambda low: weight * (1.0 + low), 1.0)
-        s1 = s2 = None
-        if a.s1 is not None and b.s1 is not None:
-            s1 = joined(a.s1, b.s1, lambda low: weight * (low + step * (1.0 + low_r)), 0.0)
-        if a.s2 is not None and b.s2 is not None:
-            s2 = joined(a.s2, b.s2, lambda low: weight * weight * (1.0 + low), 1.0)
-        return Sums(m, r, s1, s2)
-
-    def merged_best(self, a: Parts, b: Parts) -> Best:
-        """Return the first column of both in the order of top-k."""
-        (one,), (other,) = a.best, b.best
-        m, other_m = a.sums.m[:, None], b.sums.m[:, None]
-        nan, other_nan = self.xp.isnan(m), self.xp.isnan(other_m)
-        tie = (m == other_m) | (nan & other_nan)
-        best = self.xp.where((m > other_m) | (nan & ~other_nan), one, other)
-        return Best(self.xp.where(tie, self.xp.minimum(one, other), best))
 
     def scaled_max(self, sums: Sums, temperature: Temperature) -> Array:
         """Return max(x / temperature)."""
@@ -113,6 +131,15 @@ class Arithmetic:
         m, log_d = sums.m[:, None], self.xp.log1p(sums.r)[:, None]
         scale = temperature if isinstance(temperature, float) else temperature[:, None]
         return self.xp.where(self.xp.isfinite(m), (logits - m) / scale - log_d, math.nan)
+
+    def over_winners(self, scores: Array) -> Array:
+        """Return log-probabilities over the columns given alone, the first the likeliest."""
+        scores = scores - scores[:, :1]
+        return scores - self.xp.log(self.xp.exp(scores).sum(1))[:, None]
+
+    def exp(self, scores: Array) -> Array:
+        """Return what the logarithms are of."""
+        return self.xp.exp(scores)
 
     def _finite(self, sums: Sums, result: Array) -> Array:
         return self.xp.where(self.xp.isfinite(sums.m), result, math.nan)

@@ -7,24 +7,26 @@ to the CPU: `pack`.
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final, Self
 
 import numpy as np
 
 from oneread.backends import find
-from oneread.backends.bfloat import cast
+from oneread.backends.bfloat import cast, widened
 from oneread.backends.find import outside_graphs
 from oneread.ops import _merge, _parts
-from oneread.ops._arguments import Options, check_k, normalized_axes
-from oneread.ops._device import _one_axis, _per_row, _refuse
-from oneread.ops._device_merge import Arithmetic, Best, Parts, Sums
-from oneread.ops._device_read import refuse_masks, selection, walkable
+from oneread.ops._arguments import Options, normalized_axes
+from oneread.ops._device import _per_row, _refuse, _rows
+from oneread.ops._device_chunk import no_parts, read_parts
+from oneread.ops._device_merge import Arithmetic, Parts, merged
+from oneread.ops._device_read import selection
+from oneread.ops._fields import where_it_lies
 from oneread.ops._numbers import integer, shown
 from oneread.ops._parts import LAST_STOP, SEEN, UNSEEN, asked_of
 from oneread.ops.state import State, _one_dtype
-from oneread.runtime import cuda, cuda_read
-from oneread.spec import COMPUTE_DTYPE, FLOAT_DTYPES, BackendUnavailableError, ShapeError
+from oneread.spec import BackendUnavailableError, ShapeError
 
 #: Options that are arrays, and may lie on the GPU.
 _ARRAYS: Final = ("temperature", "select", "selected_logit")
@@ -34,16 +36,19 @@ class DeviceState(State):
     """A `State` whose rows lie on a GPU.
 
     `_asked` holds arrays there, `_given` the same options as they were given, and `_seen` says of
-    selected columns that were given on the CPU whether they were read.
+    selected columns that were given on the CPU whether they were read. `_start` is the first column
+    seen, and the argmax of a row that masks leave nothing of: without top-k its best column is
+    `LAST_STOP`, none.
     """
 
-    __slots__ = ("_given", "_gpu", "_seen")
+    __slots__ = ("_given", "_gpu", "_seen", "_start")
 
     _asked: Any
     _parts: Any
     _given: Any
     _gpu: Any
     _seen: Any
+    _start: int
 
     @classmethod
     def first(
@@ -57,17 +62,12 @@ class DeviceState(State):
             raise ShapeError("x is one number without axes; read needs at least one axis")
         axes = normalized_axes(axis, shape, False, "State")
         rows = tuple([n for i, n in enumerate(shape) if i not in axes])
-        if check_k(options["top_k"], LAST_STOP, "top_k"):
-            raise BackendUnavailableError(
-                f"top_k is {options['top_k']} with x on {gpu.place(x)}, where a State keeps none "
-                "in this version: leave it 0, or give a copy on a CPU"
-            )
         state = cls.__new__(cls)
         state._gpu = gpu
         with gpu.on(x):
             place = None if axis is None else axes[0]
             state._given, state._asked = _options(gpu, x, rows, place, options)
-            state._parts = _nothing(gpu, x, state._asked)
+            state._parts = no_parts(gpu, x, state._asked)
         state._dtype, state._library, state._columns = None, gpu.LIBRARY, 0
         chosen = state._given.select
         on_cpu = isinstance(chosen, np.ndarray)
@@ -75,7 +75,12 @@ class DeviceState(State):
         state._stop = integer(offset, "offset")
         if not 0 <= state._stop <= LAST_STOP:
             raise ShapeError(f"offset is {shown(state._stop)}; 0 to 2**63 - 1 is allowed")
+        state._start = state._stop
         return state.update(x, **chunk)
+
+    def _on(self) -> AbstractContextManager[Any]:
+        where: AbstractContextManager[Any] = self._gpu.on(self._parts.sums.m)
+        return where
 
     @property
     def _maths(self) -> Any:
@@ -98,8 +103,7 @@ class DeviceState(State):
             )
         gpu.check(x, "x")
         options = Options(where=where, lengths=lengths, threads=threads)
-        _refuse(options, x)
-        refuse_masks(options, self.device)
+        _refuse(options, self.device)
         shape = tuple(x.shape)
         axes = normalized_axes(asked.axis, shape, False, "State")
         rows = tuple([n for i, n in enumerate(shape) if i not in axes])
@@ -118,15 +122,15 @@ class DeviceState(State):
             )
         seen = _either(self._seen, self._seen_in(self._stop, stop), self._given)
         with gpu.on(x):
-            source, place = _one_axis(gpu, x, axes)
-            if asked.count and length:
-                found = _read(gpu, source, place, asked, self._stop)
+            chunk, _held = _rows(gpu, x, axes, asked.axis is None, options)
+            if length:
+                found = read_parts(chunk, asked, self._stop)
                 self._parts = self._merged(found) if self._columns else found
         self._dtype, self._seen = dtype, seen
         self._columns, self._stop = self._columns + length, stop
         return self
 
-    @outside_graphs
+    @where_it_lies
     def __or__(self, other: object) -> DeviceState:
         """Do what `State.__or__` does; the result lies where both do."""
         if not isinstance(other, State):
@@ -139,27 +143,38 @@ class DeviceState(State):
         state._given, state._asked = self._given, self._asked
         state._dtype = _one_dtype(self._dtype, other._dtype)
         state._seen = _either(self._seen, other._seen, self._given)
-        with self._gpu.on(self._parts.sums.m):
-            state._parts = self._merged(other._parts)
+        state._parts = self._merged(other._parts)
         state._columns = self._columns + other._columns
         state._stop = max(self._stop, other._stop)
+        starts = [one._start for one in (self, other) if one._columns]
+        state._start = min(starts, default=self._start)
         return state
 
     @property
-    @outside_graphs
+    @where_it_lies
+    def argmax(self) -> Any:
+        """Global column of the largest logit of each row, or None when it was not asked for."""
+        if not self._asked.argmax:
+            return None
+        if not self._columns:
+            raise ShapeError("argmax of no columns: this state has seen none")
+        best, xp = self._parts.best.indices[:, 0], self._gpu.NAMESPACE
+        return self._per_row(xp.where(best == LAST_STOP, self._start, best), "int64")
+
+    @property
+    @where_it_lies
     def rank(self) -> Any:
-        """Places of the selected columns, from 0, or None when they were not asked for."""
+        """Places of the selected columns, from 0, or None when they were not asked for.
+
+        -1 for a column that a mask leaves out.
+        """
         if not self._asked.rank:
             return None
         self._check_seen()
         parts, xp = self._parts, self._gpu.NAMESPACE
-        return self._per_selected(xp.where(parts.seen == UNSEEN, -1, parts.ranks), "int64")
+        return self._per_selected(xp.where(parts.seen != SEEN, -1, parts.ranks), "int64")
 
-    def top_k(self, kind: str = "logit", renormalize: bool = False) -> Any:
-        """Raise: a state on a GPU keeps no top-k in this version."""
-        raise ShapeError("top_k is 0 in this state; on a GPU this version keeps no other")
-
-    @outside_graphs
+    @where_it_lies
     def logprob(self, logits: Any) -> Any:
         """Do what `State.logprob` does, of numbers on the same GPU."""
         gpu, asked = self._gpu, self._asked
@@ -179,7 +194,7 @@ class DeviceState(State):
         result = gpu.cast(result, self._statistic).reshape(shape)
         return gpu.NAMESPACE.moveaxis(result, -1, place) if more else result[..., 0]
 
-    @outside_graphs
+    @where_it_lies
     def pack(self) -> bytes:
         """Return the state as bytes, as `State.pack`: waits for the GPU. `unpack` needs none."""
         return self._on_cpu().pack()
@@ -201,11 +216,17 @@ class DeviceState(State):
         m, *sums = [nothing if s is None else gpu.to_numpy(s) for s in parts.sums]
         kept = asked.kept if self._columns else 0
         columns = gpu.to_numpy(parts.best.indices)[:, :kept]
-        values = cast(m, self._value_dtype)[:, None][:, :kept]
+        if asked.top_k:
+            values = gpu.to_numpy(parts.best.values)
+            masked = gpu.to_numpy(parts.best.masked)
+        else:
+            masked = columns == LAST_STOP
+            columns = np.where(masked, self._start, columns)
+            values = cast(m, self._value_dtype)[:, None][:, :kept]
         seen, logits, ranks = [gpu.to_numpy(part) for part in parts[2:]]
         state._parts = _parts.Parts(
             _merge.Sums(m, *[s.astype(np.longdouble) for s in sums]),
-            _merge.Best(values, columns, np.zeros(columns.shape, np.bool_)), seen,
+            _merge.Best(values, columns, masked), seen,
             np.where(seen == UNSEEN, 0.0, logits), ranks,
         )  # fmt: skip
         state._dtype, state._library = self._dtype, self._library
@@ -213,14 +234,16 @@ class DeviceState(State):
         return state
 
     def _merged(self, other: Parts) -> Parts:
-        """Return what is found in the columns of both; the same bits in either order."""
-        mine, xp, maths = self._parts, self._gpu.NAMESPACE, self._maths
-        return Parts(
-            maths.merged_sums(mine.sums, other.sums, self._asked.temperature),
-            maths.merged_best(mine, other) if self._asked.argmax else mine.best,
-            xp.maximum(mine.seen, other.seen),
-            xp.where(mine.seen == UNSEEN, other.logits, mine.logits), mine.ranks + other.ranks,
-        )  # fmt: skip
+        asked = self._asked
+        return merged(self._gpu, self._parts, other, asked.temperature, asked.argmax, asked.top_k)
+
+    def _numbers(self, values: Any) -> Any:
+        return self._gpu.cast(values, "float64")
+
+    def _per_top(self, array: Any, dtype: str | None = None) -> Any:
+        rows, axis = self._asked.rows, self._asked.axis
+        array = array.reshape(*rows, array.shape[1])
+        return self._shaped(self._gpu.NAMESPACE.moveaxis(array, -1, axis or 0), None, dtype)
 
     def _seen_in(self, start: int, stop: int) -> Any:
         chosen = self._given.select
@@ -244,10 +267,9 @@ def _options(
     gpu: Any, x: Any, rows: tuple[int, ...], place: int | None, options: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Return the options of a state as given, checked, and with arrays beside `x`."""
-    scale = options["temperature"]
-    if gpu.is_on_gpu(scale) and not scale.ndim:
-        options = {**options, "temperature": scale.item()}
     far = {name: options[name] for name in _ARRAYS if gpu.is_on_gpu(options[name])}
+    for name, value in far.items():
+        gpu.check(value, name)
     if options["select"] is not None and any(name in far for name in _ARRAYS[1:]):
         far |= {name: options[name] for name in _ARRAYS[1:] if options[name] is not None}
     checked = {**options, **dict.fromkeys(far)}
@@ -268,7 +290,7 @@ def _options(
             logits = _logits(gpu, options["selected_logit"], x, (*rows, *tail))
             held["selected_logit"] = logits.reshape(held["select"].shape)
     if "temperature" in far:
-        scale = _per_row(gpu, scale, x, rows, "float64", "temperature").reshape(-1)
+        scale = _per_row(gpu, far["temperature"], x, rows, "float64", "temperature").reshape(-1)
         # What is none gives a row of NaN.
         held["temperature"] = gpu.NAMESPACE.where((scale > 0) & (scale < math.inf), scale, math.nan)
     given = replace(given, rank=bool(options["rank"]), tail=tail, **far)
@@ -276,74 +298,14 @@ def _options(
 
 
 def _logits(gpu: Any, given: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if not gpu.is_on_gpu(given):
+        numbers = widened(find.view(given, "selected_logit"))
+        given = gpu.beside(x, np.array(numbers, np.float64, order="C"))
     if tuple(given.shape) != shape:
         raise ShapeError(
             f"selected_logit has shape {tuple(given.shape)}; {shape}, that of select, is allowed"
         )
     return gpu.contiguous(gpu.spread(given, x, shape, "float64", "selected_logit", "select"))
-
-
-def _nothing(gpu: Any, x: Any, asked: Any) -> Parts:
-    """Return what is found in no columns at all."""
-    rows = (asked.count,)
-    shape = (asked.count, 0) if asked.select is None else tuple(asked.select.shape)
-    zero = gpu.full(x, rows, 0.0, "float64")
-    return Parts(
-        Sums(
-            gpu.full(x, rows, -math.inf, "float64"), zero, zero if asked.entropy else None,
-            zero if asked.sum_p2 else None,
-        ),
-        Best(gpu.full(x, (*rows, 1), LAST_STOP, "int64")), gpu.full(x, shape, UNSEEN, "uint8"),
-        gpu.full(x, shape, math.nan, "float64"), gpu.full(x, shape, 0, "int64"),
-    )  # fmt: skip
-
-
-def _read(gpu: Any, source: Any, axis: int, asked: Any, offset: int) -> Parts:
-    """Read a chunk of each row, whose first column is column `offset` of the row."""
-    held = gpu.dtype_of(source)
-    x = gpu.cast(source, held if held in FLOAT_DTYPES else COMPUTE_DTYPE[held])
-    x = walkable(gpu, x, axis)
-    empty = _nothing(gpu, x, asked)
-    sums = gpu.empty(x, (2 + asked.entropy + asked.sum_p2, asked.count), "float64")
-    local = None if asked.select is None else asked.select - offset
-    ranks = 0 if local is None or not asked.rank else local.shape[1]
-    at = {"result": sums, "argmax": empty.best.indices if asked.argmax else None}
-    if ranks:
-        at |= {"select": local, "logits": asked.selected_logit, "rank": empty.ranks}
-    temperature, scale = None, asked.temperature
-    if not isinstance(scale, float):
-        temperature = cuda.Temperature(address=gpu.memory(scale).address)
-    elif scale != 1.0:
-        temperature = cuda.Temperature(scale)
-    cuda_read.read(
-        gpu.memory(x), axis,
-        cuda_read.Asked(asked.entropy, asked.sum_p2, asked.argmax, ranks, state=True),
-        cuda_read.Fields(**{
-            name: gpu.memory(array).address for name, array in at.items() if array is not None
-        }),
-        ranks, cuda.Manner(temperature),
-    )  # fmt: skip
-    rest = iter(sums[2:])
-    found = Sums(
-        sums[0], sums[1], next(rest) if asked.entropy else None,
-        next(rest) if asked.sum_p2 else None,
-    )  # fmt: skip
-    best = Best(empty.best.indices + offset) if asked.argmax else empty.best
-    if local is None:
-        return empty._replace(sums=found, best=best)
-    seen, logits = _look_up(gpu, x, axis, local)
-    return empty._replace(sums=found, best=best, seen=seen, logits=logits)
-
-
-def _look_up(gpu: Any, x: Any, axis: int, local: Any) -> tuple[Any, Any]:
-    """Return whether each column lies in the chunk, and the logits of those that do."""
-    xp = gpu.NAMESPACE
-    inside = (local >= 0) & (local < x.shape[axis])
-    rows = xp.moveaxis(x, axis, -1)
-    near = xp.where(inside, local, 0).reshape(*rows.shape[:-1], local.shape[1])
-    found = gpu.cast(gpu.take(rows, near), "float64").reshape(local.shape)
-    seen = gpu.cast(inside, "uint8") * SEEN
-    return seen, xp.where(inside, found, math.nan)
 
 
 def _either(a: Any, b: Any, given: Any) -> Any:
@@ -360,19 +322,23 @@ def _either(a: Any, b: Any, given: Any) -> Any:
 
 def _check_same(gpu: Any, a: Any, b: Any) -> None:
     """Raise when two states have different options."""
+    if a is b:
+        return
     far: dict[str, None] = {}
-    for field in fields(a):
-        one, other = getattr(a, field.name), getattr(b, field.name)
+    for name in _ARRAYS:
+        one, other = getattr(a, name), getattr(b, name)
         if not gpu.is_on_gpu(one) and not gpu.is_on_gpu(other):
             continue
         both = gpu.is_on_gpu(one) and gpu.is_on_gpu(other)
         if one is not other and not (both and gpu.memory(one) == gpu.memory(other)):
             raise ShapeError(
-                f"states with different options cannot be merged: {field.name} is not one and the "
+                f"states with different options cannot be merged: {name} is not one and the "
                 "same array, and comparing numbers would wait for the GPU"
             )
-        far[field.name] = None
-    replace(a, **far).check_same(replace(b, **far))
+        far[name] = None
+    if far:
+        a, b = replace(a, **far), replace(b, **far)
+    a.check_same(b)
 
 
 def elsewhere(a: State, b: State) -> BackendUnavailableError:

@@ -24,7 +24,7 @@ from oneread.ops._arguments import Call, Options, Source, source_of
 from oneread.ops._face import Op, Plan
 from oneread.ops._numbers import check_sizes
 from oneread.ops._output import row_output
-from oneread.runtime import cpu
+from oneread.runtime import cpu, reuse
 from oneread.spec import (
     COMPUTE_DTYPE,
     FLOAT_DTYPES,
@@ -234,17 +234,18 @@ def _planned(op: str, source: Source, arguments: dict[str, Any]) -> tuple[Call, 
 
 
 def _native_plan(call: Call, plan: Plan, out: Any) -> KernelRecord:
-    y = None
+    y, fresh = None, out is None
     if "y" in plan.slots:
         dtype = plan.slots["y"].dtype
         if out is None:
             y = (_ADDRESS, dtype, call.memory.shape, _fresh_strides(call, dtype))
+            fresh = reuse.is_fresh(STORAGE[dtype].itemsize * math.prod(call.shape))
         else:
-            y = row_output(call, dtype, out).operand
+            y = row_output(call, dtype, out)[0].operand
     try:
         record = cpu.native.plan(
             call.operand, y, call.axes, call.op, call.where, call.lengths, call.temperature,
-            plan.top_k, call.threads, call.kernel, out is None, call.textbook,
+            plan.top_k, call.threads, call.kernel, fresh, call.textbook,
         )  # fmt: skip
     except ValueError as error:
         raise ShapeError(str(error)) from None
@@ -323,7 +324,7 @@ def _reasons(
         yield f"selection: {_SELECTIONS[record.selection]}"
     if call.where is not None or call.lengths is not None:
         yield "masks: columns left out are read as -inf, those beyond a length not at all"
-    yield from _work_reasons(call, record, arguments["out"] is None)
+    yield from _work_reasons(call, record, arguments["out"] is not None)
 
 
 def _in_double(plan: Plan) -> bool:
@@ -346,7 +347,7 @@ def _stagings(call: Call, plan: Plan, out: Any) -> Iterator[str]:
     if "y" not in plan.slots:
         return
     if out is not None:
-        y = row_output(call, plan.slots["y"].dtype, out).array
+        y = row_output(call, plan.slots["y"].dtype, out)[0].array
         yield from _odd_memory("out", y, call.axes)
 
 
@@ -368,7 +369,7 @@ def _one_block(array: NDArray[Any], axes: list[int]) -> bool:
     return all(array.strides[i] == array.strides[j] * array.shape[j] for i, j in pairs)
 
 
-def _work_reasons(call: Call, record: KernelRecord, fresh: bool) -> Iterator[str]:
+def _work_reasons(call: Call, record: KernelRecord, given: bool) -> Iterator[str]:
     size = f"{call.count:,} x {call.length:,} elements"
     if record.threads < call.threads:
         yield f"threads: {size} are too little work for more than 1 thread"
@@ -379,8 +380,9 @@ def _work_reasons(call: Call, record: KernelRecord, fresh: bool) -> Iterator[str
     if record.spans > 1:
         yield f"spans: a row this long is cut into {record.spans}, whatever the threads"
     if record.stores == "streaming":
-        yield "stores: past the caches, for the output is given and larger than they are"
-    elif record.stores == "regular" and fresh:
+        whose = "given" if given else "memory of an earlier result"
+        yield f"stores: past the caches, for the output is {whose} and larger than they are"
+    elif record.stores == "regular" and not given:
         yield "stores: regular, for the output is fresh memory that comes through the caches"
     elif record.stores == "regular":
         yield "stores: regular, for the output fits in the caches or its rows are short"

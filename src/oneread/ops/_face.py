@@ -7,6 +7,7 @@ explained and memory predicted without running anything.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -80,19 +81,32 @@ def run_op(
     op: Op, x: Any, axis: Any, dtype: Any, out: Any, own: dict[str, Any], options: Options
 ) -> Any:
     """Run an op; `own` are the arguments that it alone has, `options` those that all have."""
-    if out is None and options is DEFAULTS:
-        kept = _kept_call(op, x, axis, dtype, own)
-        if kept is not None:
-            return _run_again(op, *kept)
-    if type(x) is not np.ndarray and find.on_gpu(x):
-        from oneread.ops import _device
-
-        return _device.run(op.name, x, axis, dtype, out, own, options)
+    if options is DEFAULTS:
+        if type(x) is find.tensor_found and x.is_cuda:
+            if not find.torch_found.in_dynamo():
+                made = _gpu_calls()(op.name, x, axis, dtype, out, own)
+                if made is not None:
+                    return made
+        elif out is None:
+            kept = _kept_call(op, x, axis, dtype, own)
+            if kept is not None:
+                return _run_again(op, *kept)
     if type(x) is not np.ndarray and find.in_graph(x):
         from oneread.ops import _graph
 
         return _graph.call(op.name, x, axis, dtype, out, own, options)
+    if type(x) is not np.ndarray and find.gpu_backend(x) is not None:
+        from oneread.ops import _device
+
+        return _device.run(op.name, x, axis, dtype, out, own, options)
     return _run(op, x, axis, dtype, out, own, options)
+
+
+@cache
+def _gpu_calls() -> Any:
+    from oneread.ops import _device_calls
+
+    return _device_calls.run
 
 
 @find.outside_graphs
@@ -217,12 +231,13 @@ def _reduce(call: Call, plan: Plan, memory: dict[str, NDArray[Any]]) -> None:
             call.kernel, call.op, plan.kind, plan.select, None, tuple(map(written.get, FIELDS)),
         )  # fmt: skip
     except IndexError:
-        raise IndexError(_outside(call.length, plan.select)) from None
+        raise IndexError(outside(call.length, plan.select)) from None
     except ValueError as error:  # a kernel was asked for that cannot do this
         raise ShapeError(str(error)) from None
 
 
-def _outside(length: int, select: Any) -> str:
+def outside(length: int, select: Any) -> str:
+    """Say which selected column is not in a row."""
     column = select[(select < 0) | (select >= length)][0]
     allowed = f"0 to {length - 1} is" if length else "an axis of length 0 has none to be"
     return f"select names column {column}; {allowed} allowed"

@@ -5,7 +5,10 @@ Knows nothing of how a state came about.
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +30,26 @@ from oneread.spec import (
     TopK,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: Options of a state that are on or off.
 FLAGS = ("argmax", "rank", "entropy", "sum_p2")
+_HERE: Final = nullcontext()
+
+
+def where_it_lies(
+    function: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Any, P], R]:
+    """Let a method of a state run on the state's GPU, and outside of graphs."""
+
+    @outside_graphs
+    @functools.wraps(function)
+    def call(state: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with state._on():
+            return function(state, *args, **kwargs)
+
+    return call
 
 
 class StateFields:
@@ -43,49 +64,53 @@ class StateFields:
     _columns: int
     _stop: int
 
+    def _on(self) -> AbstractContextManager[Any]:
+        """Make the GPU where the state lies the current one for a while."""
+        return _HERE
+
     @property
     def _maths(self) -> Any:
         """The arithmetic of the parts, in the arrays that they are."""
         return _merge
 
     @property
-    @outside_graphs
+    @where_it_lies
     def m(self) -> Any:
         """Maximum of ``x / temperature`` of each row so far; -inf before the first column."""
         return self._per_row(self._maths.scaled_max(self._parts.sums, self._asked.temperature))
 
     @property
-    @outside_graphs
+    @where_it_lies
     def d(self) -> Any:
         """Sum of ``exp(x / temperature - m)``; 0 for a row of -inf only; ``lse = m + log d``."""
         return self._per_row(self._maths.normalizer(self._parts.sums))
 
     @property
-    @outside_graphs
+    @where_it_lies
     def lse(self) -> Any:
         """Natural logarithm of the sum of exponentials of ``x / temperature``."""
         return self._per_row(self._maths.logsumexp(self._parts.sums, self._asked.temperature))
 
     @property
-    @outside_graphs
+    @where_it_lies
     def max(self) -> Any:
         """The same as `m`, under the name that `Read` has for it."""
         return self.m
 
     @property
-    @outside_graphs
+    @where_it_lies
     def entropy(self) -> Any:
         """Entropy of each row, or None when it was not asked for."""
         return self._per_row(self._maths.entropy(self._parts.sums)) if self._asked.entropy else None
 
     @property
-    @outside_graphs
+    @where_it_lies
     def sum_p2(self) -> Any:
         """Sum of squared probabilities of each row, or None when it was not asked for."""
         return self._per_row(self._maths.sum_p2(self._parts.sums)) if self._asked.sum_p2 else None
 
     @property
-    @outside_graphs
+    @where_it_lies
     def argmax(self) -> Any:
         """Global column of the largest logit of each row, or None when it was not asked for."""
         if not self._asked.argmax:
@@ -95,25 +120,25 @@ class StateFields:
         return self._per_row(self._parts.best.indices[:, 0], "int64")
 
     @property
-    @outside_graphs
+    @where_it_lies
     def values(self) -> Any:
         """The k largest logits of each row, or None when they were not asked for."""
         return self.top_k(kind="logit").values if self._asked.top_k else None
 
     @property
-    @outside_graphs
+    @where_it_lies
     def indices(self) -> Any:
         """Their global columns, or None when they were not asked for."""
         return self._per_top(self._first_k()[1], "int64") if self._asked.top_k else None
 
     @property
-    @outside_graphs
+    @where_it_lies
     def logprobs(self) -> Any:
         """Their log-probabilities, or None when they were not asked for."""
         return self.top_k(kind="logprob").values if self._asked.top_k else None
 
     @property
-    @outside_graphs
+    @where_it_lies
     def selected(self) -> Any:
         """Log-probabilities of the selected columns, or None when none were selected."""
         if self._asked.select is None:
@@ -123,7 +148,7 @@ class StateFields:
         return self._per_selected(self._maths.logprob(parts.sums, scale, parts.logits))
 
     @property
-    @outside_graphs
+    @where_it_lies
     def rank(self) -> Any:
         """Places of the selected columns, from 0, or None when they were not asked for."""
         if not self._asked.rank:
@@ -138,7 +163,7 @@ class StateFields:
             )
         return self._per_selected(self._parts.ranks, "int64")
 
-    @outside_graphs
+    @where_it_lies
     def top_k(self, kind: str = "logit", renormalize: bool = False) -> TopK | SoftmaxTopK:
         """Return the k likeliest columns of each row so far.
 
@@ -164,17 +189,15 @@ class StateFields:
         indices = self._per_top(columns, "int64")
         if not code:
             return TopK(self._per_top(values, self._value_dtype), indices)
-        logits = widened(View(values, self._value_dtype))
-        with np.errstate(invalid="ignore"):
-            scores = self._maths.logprob(self._parts.sums, self._asked.temperature, logits)
-            if renormalize and scores.shape[1]:
-                scores = scores - scores[:, :1]  # the first is the largest: no overflow
-                scores = scores - np.log(np.exp(scores).sum(1, keepdims=True))
-            if kind == "prob":
-                scores = np.exp(scores)
-        return SoftmaxTopK(self._per_top(cast(scores, self._statistic)), indices, self.lse)
+        logits = self._numbers(values)
+        scores = self._maths.logprob(self._parts.sums, self._asked.temperature, logits)
+        if renormalize and scores.shape[1]:
+            scores = self._maths.over_winners(scores)
+        if kind == "prob":
+            scores = self._maths.exp(scores)
+        return SoftmaxTopK(self._per_top(scores), indices, self.lse)
 
-    @outside_graphs
+    @where_it_lies
     def logprob(self, logits: Any) -> Any:
         """Return the log-probabilities that these logits have in their rows.
 
@@ -230,6 +253,10 @@ class StateFields:
                 f"top_k is {k}, but this state has seen {self._columns} columns of each row"
             )
         return best.values[:, :k], best.indices[:, :k]
+
+    def _numbers(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return logits in a type that is computed in."""
+        return widened(View(values, self._value_dtype))
 
     def _check_seen(self) -> None:
         unseen = self._parts.seen == UNSEEN

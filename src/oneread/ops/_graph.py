@@ -5,12 +5,16 @@ Knows torch only by its backend. Imported when the first such call is made; that
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from oneread.backends import torch_
+from oneread.backends import torch_, torch_autograd
 from oneread.backends.base import dtype_name
-from oneread.ops import logsumexp, read, softmax, topk
+from oneread.ops import _device, logsumexp, read, softmax, topk
 from oneread.ops._arguments import Call, Options, Source, check_workspace, source_of
+from oneread.ops._derive_batch import batching
+from oneread.ops._derive_read import ReadRule
+from oneread.ops._derive_softmax import SoftmaxRule
 from oneread.ops._face import Op
 from oneread.ops._numbers import integer
 from oneread.ops._output import Slot, by_field
@@ -59,9 +63,10 @@ def call(
     own: dict[str, Any],
     options: Options,
 ) -> Any:
-    """Run an op through torch's dispatcher."""
-    torch_.check_gradient(x, "x")
+    """Run an op as torch's operator: in graphs, and where derivatives are wanted."""
     check_workspace(options.workspace)
+    if out is not None:
+        torch_.check_gradient(x, "x, of which the result goes to out,")
     operator = _OPERATORS[op]
     given = {**options._asdict(), **own, "axis": _axes(axis), "dtype": dtype}
     for name in ("dtype", "index_dtype"):
@@ -71,7 +76,7 @@ def call(
         if name in given and type(given[name]) not in torch_.INTEGERS:
             given[name] = integer(given[name], name)
     arguments = [torch_.argument(given[n], kind) for n, kind in (*_COMMON, *operator.own)]
-    result = torch_.operator(op)(x, *arguments)
+    result = torch_autograd.call(op, x, *arguments)
     if operator.result is None:
         return result if out is None else torch_.copy_into(out, result, "out")
     fields = dict(zip(_asked(op, own), result, strict=True))
@@ -93,6 +98,8 @@ def _axes(axis: Any) -> list[int] | None:
 
 def _asked(op: str, own: dict[str, Any]) -> tuple[str, ...]:
     """Return the fields of the result that are not None, in order."""
+    if op == "logsumexp":
+        return ("lse",)
     if op == "top_k":
         return TopK._fields
     if op == "softmax_topk":
@@ -109,8 +116,11 @@ def _register(operator: _Operator) -> None:
 
     def run(x: Any, *values: Any) -> Any:
         axis, dtype, options, own = _split(arguments, values)
-        call = Call(op.name, source_of(x), axis, options)
-        result = op.run(call, op.plan(call, dtype, **own), None)
+        if x.is_cuda:
+            result = _device.run(op.name, x, axis, dtype, None, own, options)
+        else:
+            call = Call(op.name, source_of(x), axis, options)
+            result = op.run(call, op.plan(call, dtype, **own), None)
         return result if single else [field for field in result if field is not None]
 
     def shapes(x: Any, *values: Any) -> Any:
@@ -125,7 +135,15 @@ def _register(operator: _Operator) -> None:
 
     schema = ", ".join(f"{kind} {name}" for name, kind in (("x", "Tensor"), *arguments))
     returns = "Tensor" if single else "Tensor[]"
-    torch_.define(f"{op.name}({schema}) -> {returns}", run, shapes)
+    names = tuple([name for name, _ in arguments])
+    rule: Any = SoftmaxRule(op.name)
+    if operator.result is not None or operator.own:
+        rule = ReadRule(
+            op.name, tuple([name for name, _ in operator.own]), partial(_asked, op.name)
+        )
+    torch_autograd.define(
+        f"{op.name}({schema}) -> {returns}", run, shapes, rule, batching(op.name, names, single)
+    )
 
 
 def _split(
@@ -149,3 +167,5 @@ def _empty(x: Any, call: Call, slot: Slot) -> Any:
 
 for _operator in _OPERATORS.values():
     _register(_operator)
+    if _operator.result is not None:
+        torch_.name_in_exports(_operator.result)

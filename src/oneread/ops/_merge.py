@@ -129,5 +129,17 @@ def logprob(sums: Sums, temperature: Temperature, logits: NDArray[Any]) -> NDArr
     return np.where(np.isfinite(m), result, np.nan)
 
 
+def over_winners(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return log-probabilities over the columns given alone, the first the likeliest."""
+    with np.errstate(invalid="ignore"):
+        scores = scores - scores[:, :1]  # the first is the largest: no overflow
+        return np.asarray(scores - np.log(np.exp(scores).sum(1, keepdims=True)))
+
+
+def exp(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return what the logarithms are of."""
+    return np.asarray(np.exp(scores))
+
+
 def _finite(sums: Sums, result: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.isfinite(sums.m), result, np.nan)

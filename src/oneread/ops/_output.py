@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oneread.backends.base import STORAGE, Memory, View
 from oneread.backends.bfloat import cast, widened
 from oneread.ops._arguments import Call
+from oneread.runtime import reuse
 from oneread.spec import STATISTIC_DTYPE, DtypeError, ShapeError
 
 _OVERLAP_WORK: Final = 100_000  # candidate solutions that NumPy's overlap check may try
@@ -58,7 +59,7 @@ def buffer(call: Call, slot: Slot) -> NDArray[Any]:
     shape = slot.shape
     if slot.place is not None:
         shape = (*call.rows, shape[slot.place])
-    return np.empty(shape, STORAGE[slot.kernel_dtype])
+    return reuse.large(np.empty(shape, STORAGE[slot.kernel_dtype]))[0]
 
 
 def operand(slot: Slot, memory: NDArray[Any]) -> Any:
@@ -88,15 +89,19 @@ def converted(slot: Slot, memory: NDArray[Any]) -> NDArray[Any]:
     return cast(widened(View(memory, slot.kernel_dtype)), slot.dtype)
 
 
-def row_output(call: Call, dtype: str, out: Any) -> Memory:
-    """Return the memory of a result as long as the row: fresh, or that of `out`."""
+def row_output(call: Call, dtype: str, out: Any) -> tuple[Memory, bool]:
+    """Return the memory of a result as long as the row, and whether its pages are yet to come.
+
+    It is that of `out`, of an earlier result that is gone, or new.
+    """
     if out is not None:
         view = check_out(call, "out", out, call.shape, dtype, may_be_x=True)
-        return view if call.shape else View(view.array.reshape(1), dtype)
+        return view if call.shape else View(view.array.reshape(1), dtype), False
     like = call.memory
     # A broadcast axis has no place in memory that an output could follow.
     order: Literal["K", "C"] = "C" if 0 in like.strides else call.backend.ORDER
-    return View(np.empty_like(like, dtype=STORAGE[dtype], order=order, subok=False), dtype)
+    y, fresh = reuse.large(np.empty_like(like, dtype=STORAGE[dtype], order=order, subok=False))
+    return View(y, dtype), fresh
 
 
 def by_field(out: Any, fields: tuple[str, ...], asked: tuple[str, ...]) -> dict[str, Any]:

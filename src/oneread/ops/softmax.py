@@ -14,7 +14,7 @@ from oneread.backends import find
 from oneread.ops._arguments import Call, float_dtype, options_of
 from oneread.ops._face import Op, Plan, run_op, run_textbook
 from oneread.ops._output import Slot, row_output
-from oneread.runtime import cpu
+from oneread.runtime import cpu, reuse
 
 _FLOATS: Final = frozenset(np.dtype(name) for name in ("float16", "float32", "float64"))
 _LAST_AXIS: Final = tuple((ndim - 1,) for ndim in range(65))
@@ -84,8 +84,8 @@ def softmax(
     DtypeError
         If `x` or an option is of a type that is not computed: complex, strings, masked arrays.
     BackendUnavailableError
-        If `x` requires a gradient while gradients are on; if it lies on a GPU and `threads` or
-        `kernel` is given, which a CPU alone has.
+        If `x` lies on a GPU and `threads` or `kernel` is given, which a CPU alone has; if `out`
+        is given, or `temperature` requires a gradient, while one is expected.
     KernelCompileError
         If the compiler refuses a kernel for the GPU of `x`; carries its log.
 
@@ -122,7 +122,7 @@ def softmax(
         and workspace is None and threads is None and kernel is None and deterministic is None
         and type(axis) is int and axis == -1
     ):  # fmt: skip
-        quick = _default_call if type(x) is np.ndarray else _default_torch_call
+        quick = _default_call if type(x) is np.ndarray else plain_torch_call
         y = quick(x, out, False)
         if y is not None:
             return y
@@ -198,7 +198,7 @@ def log_softmax(
         and workspace is None and threads is None and kernel is None and deterministic is None
         and type(axis) is int and axis == -1
     ):  # fmt: skip
-        quick = _default_call if type(x) is np.ndarray else _default_torch_call
+        quick = _default_call if type(x) is np.ndarray else plain_torch_call
         y = quick(x, out, True)
         if y is not None:
             return y
@@ -210,8 +210,11 @@ def _default_call(x: Any, out: Any, log: bool) -> Any | None:
     """Run the common case with as little Python as possible; None leaves it to the general one."""
     if x.dtype not in _FLOATS or not x.ndim:
         return None
-    if out is None:
+    fresh = out is None
+    if fresh:
         y = np.empty_like(x, order="C" if 0 in x.strides else "K")
+        if y.nbytes >= reuse.LARGE_BYTES:
+            y, fresh = reuse.large(y)
     elif (
         type(out) is np.ndarray
         and out.dtype == x.dtype
@@ -222,7 +225,7 @@ def _default_call(x: Any, out: Any, log: bool) -> Any | None:
         y = out
     else:
         return None
-    cpu.native.softmax(x, y, _LAST_AXIS[x.ndim], log, None, None, None, cpu.threads, out is None)
+    cpu.native.softmax(x, y, _LAST_AXIS[x.ndim], log, None, None, None, cpu.threads, fresh)
     return y
 
 
@@ -233,15 +236,20 @@ def _are_apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return not np.may_share_memory(a, b)
 
 
-def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
+def plain_torch_call(x: Any, out: Any, log: bool) -> Any | None:
+    """Run the common case of tensors; None leaves it to the general one."""
     torch_ = find.torch_found or find.torch_backend()
     if torch_ is None:
         return None
     if type(x) is torch_.TENSOR and x.is_cuda:
-        return None if torch_.in_dynamo() else _cuda_calls()(log, x, out)
+        if torch_.in_dynamo():
+            return None
+        if x.requires_grad:
+            return _with_gradient(torch_, x, out, log)
+        return _cuda_calls()(log, x, None, out)
     pair = torch_.plain_pair(x, out)
     if pair is None:
-        return None
+        return _with_gradient(torch_, x, out, log)
     x_operand, y_operand, y = pair
     axis = _LAST_AXIS[len(x_operand[2])]
     cpu.native.softmax(x_operand, y_operand, axis, log, None, None, None, cpu.threads, out is None)
@@ -250,11 +258,25 @@ def _default_torch_call(x: Any, out: Any, log: bool) -> Any | None:
     return y
 
 
+def _with_gradient(torch_: Any, x: Any, out: Any, log: bool) -> Any | None:
+    """Run the common case where a gradient is wanted; None when something is out of the way."""
+    if out is not None or type(x) not in torch_.PLAIN_TYPES or torch_.is_compiling():
+        return None
+    return _short()(x, log) if x.requires_grad and x.ndim else None
+
+
+@cache
+def _short() -> Any:
+    from oneread.ops import _derive_softmax
+
+    return _derive_softmax.short
+
+
 @cache
 def _cuda_calls() -> Any:
-    from oneread.ops import _device
+    from oneread.ops import _device_calls
 
-    return _device.torch_calls()
+    return _device_calls.made()
 
 
 def plan(call: Call, dtype: Any) -> Plan:
@@ -266,13 +288,13 @@ def plan(call: Call, dtype: Any) -> Plan:
 def run(call: Call, plan: Plan, out: Any) -> Any:
     """Write the probabilities of each row, or their logarithms."""
     dtype = plan.slots["y"].dtype
-    y = row_output(call, dtype, out)
+    y, fresh = row_output(call, dtype, out)
     if call.textbook:
-        run_textbook(call, y.operand, out is None)
+        run_textbook(call, y.operand, fresh)
     else:
         cpu.native.softmax(
             call.operand, y.operand, call.axes, call.op == "log_softmax", call.where, call.lengths,
-            call.temperature, call.threads, out is None,
+            call.temperature, call.threads, fresh,
         )  # fmt: skip
     if out is not None:
         call.backend.written(out)
