@@ -1,30 +1,36 @@
 """Hold every kernel of the ops on a GPU against a second opinion, on fresh rows, for a while.
 
-``python tools/soak_cuda.py --seconds 120 --out FILE.jsonl`` takes turns through all launches of the
-table, ops and element types. What PyTorch computes of each row in float64 is the truth; top-k is
-held against a stable sort. It says how many rows of each kernel were checked and exits with 1 when
-one was wrong. Rows have logits of several kinds: spread out, crowded, masked, far from zero, tied.
+``python tools/soak_cuda.py --seconds 60 --out FILE.jsonl`` compiles first, then takes turns through
+all launches of the table, ops and element types, each time with fresh rows. What PyTorch computes
+of each row in float64 is the truth; top-k is held against a stable sort. It says how many rows of
+each kernel were checked and exits with 1 when one was wrong. Rows have logits of several kinds:
+spread out, crowded, masked, far from zero, tied.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import soak_backward
 import torch
+from soak_truth import computed, far, lost, probabilities, room_of, summed
 
 import oneread
 from oneread.bench.gpu import runner
 from oneread.runtime import tuning
 from oneread.spec import OPS, BackendUnavailableError
-from oneread.testing.ulps import FORMATS
 
 Record = dict[str, Any]
 
@@ -32,11 +38,20 @@ Record = dict[str, Any]
 ELEMENTS = 1 << 25
 #: Rows of a turn at most.
 MOST_ROWS = 1 << 17
+#: Rows side by side where the columns of a row are not.
+SIDE_BY_SIDE = 64
 #: What a length is where the table has no bound.
 LONGEST = 600_000
+#: Lengths where no table gives them, and rows of the longest that several blocks share.
+LENGTHS = (1000, 25_001, 128_256)
+FEW = 10
+#: Ops whose launches are in another table than that of softmax.
+TABLES = {"logsumexp": "logsumexp", "top_k": "topk", "softmax_topk": "topk", "read": "read",
+          "state": "read", **soak_backward.TABLES}  # fmt: skip
+#: Columns that a state keeps.
+TOP = 5
 KS = (1, 10, 64, 256, 1024)
-#: What the truth itself, computed in float64, may be off by where the result is a float64.
-OWN_ULP = 8
+DEEPEST = 90  # nats below the maximum: powers there are out of the normal range of float32
 
 
 class Job(NamedTuple):
@@ -48,6 +63,7 @@ class Job(NamedTuple):
     vocab: int
     k: int = 0
     strided: bool = False
+    masked: bool = False
 
 
 @dataclass
@@ -60,28 +76,32 @@ class Tally:
     wrong_rows: int = 0
     first_wrong: str = ""
     refused: str = ""
-    seconds: float = field(default=0.0, repr=False)
 
 
 def jobs(ops: Sequence[str]) -> Iterator[Job]:
-    """Yield a job for each row of the table and op, one with odd rows, and the strided kernel."""
+    """Yield a job for each row of the table and op, with even and odd rows, masks and strides."""
     for op, dtype in product(ops, tuning.ELEMENTS):
         if op in ("softmax_topk", "top_k"):
-            sizes = product((1000, 25_000, 128_256), KS)
+            sizes = product(LENGTHS, KS)
             # A sort takes longer than what it is compared with.
             found = {Job(op, dtype, _rows(v, ELEMENTS // 4), v, k) for v, k in sizes if k <= v}
-        elif op == "read":
-            found = {Job(op, dtype, _rows(v, ELEMENTS), v) for v in (1000, 25_000, 128_256)}
+            found |= {Job(op, dtype, FEW, LENGTHS[-1], k) for k in KS}
         else:
-            found = set(_table(op, dtype))
-            found.add(Job(op, dtype, 40 * 64, 777, strided=True))
+            strided = Job(op, dtype, 40 * SIDE_BY_SIDE, 777, strided=True)
+            plain = {Job(op, dtype, _rows(v, ELEMENTS), v) for v in LENGTHS}
+            if op in ("read", "state"):
+                found = {strided, *plain, Job(op, dtype, FEW, LENGTHS[-1])}
+            elif op in soak_backward.CHECKS:
+                found = set(_table(op, dtype))
+            else:
+                masked = {job._replace(masked=True) for job in (strided, *plain)}
+                found = {strided, *masked, *_table(op, dtype)}
         yield from sorted(found)
 
 
 def _table(op: str, dtype: str) -> Iterator[Job]:
     size = tuning.ELEMENTS[dtype][1]
-    name = "logsumexp" if op == "logsumexp" else "softmax"
-    for row in tuning.table()[name]:
+    for row in tuning.table()[TABLES.get(op, "softmax")]:
         if row.get("bytes", size) != size:
             continue
         vocab = row["vectors"] * 16 // size if "vectors" in row else LONGEST
@@ -107,16 +127,78 @@ def logits(job: Job, generator: torch.Generator, turn: int) -> torch.Tensor:
         x.masked_fill_(~kept, -torch.inf)
     if turn % 5 == 4:
         x = x.round()
-    return x.to(getattr(torch, job.dtype))
+    return x.to(_type(job))
+
+
+def _type(job: Job) -> torch.dtype:
+    return getattr(torch, job.dtype)
+
+
+def laid(job: Job, x: torch.Tensor) -> torch.Tensor:
+    """Return rows as the job wants them in memory."""
+    if not job.strided:
+        return x
+    sides = job.rows // SIDE_BY_SIDE, SIDE_BY_SIDE
+    return x.view(*sides, job.vocab).movedim(1, 2).contiguous().movedim(1, 2)
+
+
+def given(job: Job, x: torch.Tensor, turn: int) -> dict[str, Any]:
+    """Return what an op takes beside the logits: numbers, or the mask and lengths of the job.
+
+    Each row keeps a column at least.
+    """
+    if job.op in soak_backward.CHECKS:
+        return soak_backward.given(job.op, x, turn)
+    if not job.masked:
+        return {}
+    rows = torch.arange(job.rows, device=x.device).view(x.shape[:-1])
+    columns = torch.arange(job.vocab, device=x.device)
+    where = ((rows[..., None] * 31 + columns * 7 + turn) % 5 > 0) | (columns == 0)
+    return {"where": where, "lengths": (rows * 7919 + turn) % job.vocab + 1}
+
+
+def call(job: Job, x: torch.Tensor, options: dict[str, Any]) -> Any:
+    """Do the op."""
+    if job.op in soak_backward.CHECKS:
+        return soak_backward.call(job.op, x, options)
+    if job.op == "state":
+        return _state(x)
+    op = getattr(oneread, job.op)
+    if job.op == "read":
+        return op(x, select=_column(x), rank=True, entropy=True, sum_p2=True, argmax=True)
+    return op(x, job.k) if job.k else op(x, **options)
+
+
+def warm(found: Sequence[Job], where: str) -> None:
+    """Do each op once, side by side: to compile takes longer than all that follows.
+
+    What is compiled for a turn alone, too.
+    """
+
+    def once(job: Job) -> None:
+        x = laid(job, torch.zeros((job.rows, job.vocab), device=where).to(_type(job)))
+        with contextlib.suppress(Exception):  # which the soak tells
+            for turn in range(1 + (job.op == "logits_gradient")):
+                call(job, x, given(job, x, turn))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(once, found))
 
 
 def soak(job: Job, generator: torch.Generator, tally: Tally) -> None:
     """Take one turn of a job."""
-    x = logits(job, generator, tally.turns)
-    if job.strided:
-        x = x.view(40, 64, job.vocab).movedim(1, 2).contiguous().movedim(1, 2)
-    bad = CHECKS[job.op](job, x)
+    x = laid(job, logits(job, generator, tally.turns))
+    options = given(job, x, tally.turns)
+    got = call(job, x, options)
     ran = oneread.last_kernel()
+    if job.masked:
+        columns = torch.arange(job.vocab, device=x.device)
+        beyond = columns >= options["lengths"][..., None]
+        x = x.masked_fill(~options["where"] | beyond, -torch.inf)
+    if job.op in soak_backward.CHECKS:
+        bad = soak_backward.CHECKS[job.op](x, options, got)
+    else:
+        bad = CHECKS[job.op](job, x, got)
     tally.kernel = ran.name if ran else "?"
     tally.turns += 1
     tally.rows += job.rows
@@ -126,91 +208,100 @@ def soak(job: Job, generator: torch.Generator, tally: Tally) -> None:
         tally.first_wrong = tally.first_wrong or f"row {int(wrong[0])} of turn {tally.turns}"
 
 
-def _far(got: torch.Tensor, truth: torch.Tensor, ulps: Any, least: Any = 0.0) -> torch.Tensor:
-    """Say which numbers are further from the truth than so many units in the last place.
-
-    A unit is taken at the truth, or at `least` where that is larger.
-    """
-    dtype = str(got.dtype).removeprefix("torch.")
-    own = FORMATS[dtype]
-    size = torch.maximum(truth.abs(), torch.as_tensor(least, dtype=truth.dtype, device=got.device))
-    _, exponent = torch.frexp(size.clamp_min(own.tiny))
-    unit = torch.exp2((exponent - 1 - own.digits).double())
-    value = got.double()
-    near = (value - truth).abs() <= (ulps + OWN_ULP * (dtype == "float64")) * unit
-    tiny = FORMATS["float32"].tiny if dtype == "float16" else own.tiny
-    flushed = (value == 0) & (truth.abs() < tiny)  # results below the normal range may be 0
-    same = (value == truth) | (value.isnan() & truth.isnan())
-    return ~(near | flushed | same)
-
-
 def _allowed(x: torch.Tensor, bound: int) -> torch.Tensor:
     """Return what an exponential far below the maximum may be off by, in units."""
     depth = (x.double().amax(-1, keepdim=True) - x.double()).nan_to_num(0.0, 0.0, 0.0)
     return bound + depth
 
 
-def _softmax(job: Job, x: torch.Tensor) -> torch.Tensor:
-    y = oneread.softmax(x)
-    return _far(y, torch.softmax(x.double(), -1), _allowed(x, OPS["softmax"].max_ulp))
+def _softmax(job: Job, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return far(y, probabilities(x.double())[0], _allowed(x, OPS["softmax"].max_ulp))
 
 
-def _log_softmax(job: Job, x: torch.Tensor) -> torch.Tensor:
-    return _far(oneread.log_softmax(x), _logp(x), OPS["log_softmax"].max_ulp)
-
-
-def _logp(x: torch.Tensor) -> torch.Tensor:
-    """Return log-probabilities whose small ones keep their digits, which PyTorch's do not."""
-    below, at = x.double(), x.argmax(-1, keepdim=True)
-    below = below - below.gather(-1, at)
-    rest = below.exp().scatter_(-1, at, 0.0).sum(-1, keepdim=True)
-    return below - rest.log1p()
+def _log_softmax(job: Job, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    truth, plain = probabilities(x.double())[1], probabilities(computed(x))[1]
+    return far(y, truth, OPS["log_softmax"].max_ulp, room=room_of(plain, truth) + lost(x))
 
 
 def _lse(got: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     size = x.double().amax(-1).abs().clamp_min(1.0)  # at which m + log d is rounded
-    return _far(got, torch.logsumexp(x.double(), -1), OPS["logsumexp"].max_ulp, size)
+    return far(got, torch.logsumexp(x.double(), -1), OPS["logsumexp"].max_ulp, size)
 
 
-def _logsumexp(job: Job, x: torch.Tensor) -> torch.Tensor:
-    return _lse(oneread.logsumexp(x), x)
+def _logsumexp(job: Job, x: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
+    return _lse(lse, x)
 
 
-def _top_k(job: Job, x: torch.Tensor) -> torch.Tensor:
-    values, indices = oneread.top_k(x, job.k)
+def _top_k(job: Job, x: torch.Tensor, got: Any) -> torch.Tensor:
     truth, places = torch.sort(x, dim=-1, descending=True, stable=True)
+    values, indices = got
     return (values != truth[:, : job.k]) | (indices != places[:, : job.k])
 
 
-def _softmax_topk(job: Job, x: torch.Tensor) -> torch.Tensor:
-    values, indices = oneread.softmax_topk(x, job.k)
+def _softmax_topk(job: Job, x: torch.Tensor, got: Any) -> torch.Tensor:
     places = torch.sort(x, dim=-1, descending=True, stable=True)[1][:, : job.k]
-    p = torch.softmax(x.double(), -1).gather(-1, places)
+    p = probabilities(x.double())[0].gather(-1, places)
     allowed = _allowed(x, OPS["softmax_topk"].max_ulp).gather(-1, places)
-    return (indices != places) | _far(values, p, allowed)
+    values, indices = got
+    return (indices != places) | far(values, p, allowed)
 
 
-def _read(job: Job, x: torch.Tensor) -> torch.Tensor:
-    column = (torch.arange(job.rows, device=x.device) * 7919) % job.vocab
-    found = oneread.read(x, select=column, rank=True, entropy=True)
-    logit, logp = x.gather(-1, column[:, None]), _logp(x)
-    before = torch.arange(job.vocab, device=x.device) < column[:, None]
-    rank = ((x > logit) | ((x == logit) & before)).sum(-1)
-    entropy = -torch.where(x.isneginf(), 0.0, logp.exp() * logp).sum(-1)
-    selected = logp.gather(-1, column[:, None])[:, 0]
-    bound = OPS["read"].bound
+def _column(x: torch.Tensor) -> torch.Tensor:
+    """Return the column of each row that `read` selects."""
+    *rows, vocab = x.shape
+    return (torch.arange(math.prod(rows), device=x.device) * 7919 % vocab).view(rows)
+
+
+def _state(x: torch.Tensor) -> Any:
+    """Return what is read of rows in two parts."""
+    middle = x.shape[-1] // 2
+    options = {"entropy": True, "sum_p2": True, "argmax": True, "top_k": TOP}
+    first = oneread.State.of(x[..., :middle], **options)
+    return first | oneread.State.of(x[..., middle:], offset=middle, **options)
+
+
+def _of_state(job: Job, x: torch.Tensor, got: Any) -> torch.Tensor:
+    first = oneread.top_k(x, TOP)  # which has a soak of its own
+    wrong = (got.indices != first.indices) | (got.values != first.values)
+    both = (probabilities(one) for one in (x.double(), computed(x)))
+    return wrong.any(-1) | _statistics(x, got, *both)
+
+
+def _statistics(x: torch.Tensor, got: Any, true: Any, plain: Any) -> torch.Tensor:
+    """Say of which rows a number is wrong; `plain` is the truth as its type computes it."""
+    entropy, bound = _entropy(x, *true), OPS["read"].bound
+    room = room_of(_entropy(x, *plain), entropy) + DEEPEST * lost(x)
     return (
-        (found.rank != rank)
-        | _lse(found.lse, x)
-        | _far(found.selected, selected, bound("selected"))
-        | _far(found.entropy, entropy, bound("entropy"))
+        (got.argmax != x.argmax(-1))  # the first, where several are equal
+        | (got.max != x.amax(-1))
+        | _lse(got.lse, x)
+        | far(got.entropy, entropy, bound("entropy"), room=room)
+        | far(got.sum_p2, summed(true[0].square()), bound("sum_p2"))
     )
 
 
-CHECKS: dict[str, Callable[[Job, torch.Tensor], torch.Tensor]] = {
+def _entropy(x: torch.Tensor, p: torch.Tensor, logp: torch.Tensor) -> torch.Tensor:
+    return -summed(torch.where(x.isneginf(), 0.0, p * logp))
+
+
+def _read(job: Job, x: torch.Tensor, got: Any) -> torch.Tensor:
+    column = _column(x)[..., None]
+    true, plain = probabilities(x.double()), probabilities(computed(x))
+    logit, selected, other = (one.gather(-1, column)[..., 0] for one in (x, true[1], plain[1]))
+    before = torch.arange(job.vocab, device=x.device) < column
+    rank = ((x > logit[..., None]) | ((x == logit[..., None]) & before)).sum(-1)
+    room = room_of(other, selected) + lost(x)
+    wrong = far(got.selected, selected, OPS["read"].bound("selected"), room=room)
+    return (got.rank != rank) | wrong | _statistics(x, got, true, plain)
+
+
+CHECKS: dict[str, Callable[[Job, torch.Tensor, Any], torch.Tensor]] = {
     "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "top_k": _top_k,
-    "softmax_topk": _softmax_topk, "read": _read,
+    "softmax_topk": _softmax_topk, "read": _read, "state": _of_state,
 }  # fmt: skip
+
+
+OPS_SOAKED = [*CHECKS, *soak_backward.CHECKS]
 
 
 def run(found: Sequence[Job], seconds: float, where: str) -> dict[Job, Tally]:
@@ -229,6 +320,9 @@ def run(found: Sequence[Job], seconds: float, where: str) -> dict[Job, Tally]:
                 soak(job, generator, tallies[job])
             except BackendUnavailableError as error:
                 tallies[job].refused = str(error)
+            except Exception as error:  # the others go on
+                tallies[job].refused = tallies[job].first_wrong = repr(error)
+                tallies[job].wrong_rows = tallies[job].rows = job.rows
 
 
 def show(tallies: dict[Job, Tally]) -> int:
@@ -254,16 +348,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--out", type=Path, help="file for the records")
-    parser.add_argument("--op", action="append", choices=CHECKS, help="only this; default: all")
+    parser.add_argument("--op", action="append", choices=OPS_SOAKED, help="only this; default: all")
     options = parser.parse_args()
     try:
         header: Record = {"record": "header", **runner.facts()}
     except BackendUnavailableError as error:
         parser.error(str(error))
-    tallies = run(list(jobs(options.op or list(CHECKS))), options.seconds, "cuda")
+    found = list(jobs(options.op or OPS_SOAKED))
+    start = time.monotonic()
+    warm(found, "cuda")
+    print(f"{len(found)} launches compiled in {time.monotonic() - start:.1f} s", flush=True)
+    tallies = run(found, options.seconds, "cuda")
     if options.out:
-        found = ({**job._asdict(), **asdict(tally)} for job, tally in tallies.items())
-        lines = [header, *({"record": "soak", **one} for one in found)]
+        told = ({**job._asdict(), **asdict(tally)} for job, tally in tallies.items())
+        lines = [header, *({"record": "soak", **one} for one in told)]
         options.out.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     return show(tallies)
 
