@@ -118,6 +118,6 @@ def test_missing_tool_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_program_that_never_ends_is_given_up() -> None:
-    ran, text = nvidia._run([sys.executable, "-c", "import time; time.sleep(60)"], 0.5)
+    ran, text = nvidia.run([sys.executable, "-c", "import time; time.sleep(60)"], 0.5)
     assert not ran
     assert "given up after" in text

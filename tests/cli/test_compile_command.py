@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from oneread.cli.main import app
-from oneread.runtime import cubins, cuda, cuda_read, cuda_topk, nvrtc
+from oneread.runtime import cubins, cuda, cuda_gradient, cuda_merge, cuda_read, cuda_topk, nvrtc
 from oneread.spec import BackendUnavailableError
 
 
@@ -35,9 +35,10 @@ def run(*arguments: str) -> Any:
 def test_all_kernels_of_a_target_are_kept(compiler: list[str]) -> None:
     said = run("--arch", "sm_90")
     assert said.exit_code == 0, said.output
-    wanted = sum(len(of.ahead("sm_90")) for of in (cuda, cuda_read, cuda_topk))
+    kinds = (cuda, cuda_read, cuda_topk, cuda_gradient)
+    wanted = sum(len(of.ahead("sm_90")) for of in kinds) + len(cuda_merge.ahead())
     assert len(list(cubins.folder().glob("*.cubin"))) == len(compiler) == wanted
-    assert said.output.startswith(f"sm_90: {len(compiler)} kernels")
+    assert said.output.startswith(f"sm_90: {len(compiler):,} kernels")
     assert str(cubins.folder()) in said.output
 
 

@@ -1,8 +1,11 @@
-"""Records of kernels, from text that a disassembler wrote: no tool is needed."""
+"""Records of kernels, from text that a disassembler wrote: no tool is needed. And a browser."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,8 @@ import pytest
 from oneread.sass import analyse, read_code
 from oneread.sass.record import describe
 from oneread.source.text import SourceText
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 SOURCE = """// A sum & its <exponential>.
 __device__ float add(float a, float b) { return a + b; }
@@ -96,3 +101,23 @@ def run() -> dict[str, Any]:
         "launch": {"grid": [1, 1, 1], "block": [64, 1, 1], "rows": 64, "vocab": 8},
         "counts": {"lines": lines, "barriers": 3, "barrier_lines": {"7": 3}},
     }
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Start Debian's Chromium; for one module, as the tests of the other page do."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ModuleNotFoundError:
+        why = "playwright is not installed"
+    else:
+        why = "" if CHROMIUM.exists() else f"there is no {CHROMIUM}"
+    if why:
+        if os.environ.get("ONEREAD_BROWSER") == "required":
+            pytest.fail(f"the browser tests must run here, and {why}")
+        pytest.skip(why)
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
+        yield chromium
+        chromium.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,28 +9,6 @@ from typing import Any
 import pytest
 
 from oneread.report.kernel_page import kernel_page
-
-CHROMIUM = Path("/usr/bin/chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Start Debian's Chromium; for one module, as the tests of the other page do."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        why = "playwright is not installed"
-    else:
-        why = "" if CHROMIUM.exists() else f"there is no {CHROMIUM}"
-    if why:
-        if os.environ.get("ONEREAD_BROWSER") == "required":
-            pytest.fail(f"the browser tests must run here, and {why}")
-        pytest.skip(why)
-    with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-gpu", "--no-first-run"]
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from importlib import import_module
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -316,6 +317,12 @@ CASES: Final[dict[str, Case]] = {
     )
     for case in make()
 }  # fmt: skip
+
+
+def table(module: str) -> Mapping[str, Case]:
+    """Return the cases of a module by their names: processes are told of a table by its module."""
+    cases: Mapping[str, Case] = import_module(module).CASES
+    return cases
 
 
 def select(

@@ -81,13 +81,17 @@ class Judges:
                 ulp[name] = _ulp(judge, as_numpy(got)[0])
         return Finding(ulp, fault)
 
-    def peer(self, outputs: Mapping[str, Any]) -> Finding:
-        """Judge a peer's outputs generously: columns of nearly equal logits may be swapped."""
+    def peer(self, outputs: Mapping[str, Any], max_ulp: int | None = None) -> Finding:
+        """Judge a peer's outputs generously: columns of nearly equal logits may be swapped.
+
+        With a bound in ulp, numbers have to be within it.
+        """
         fault, ulp = None, {}
         for name, output in outputs.items():
-            judge = tolerance.Judge.of(self._truth, name, PEER_ULP[self._case.dtype])
+            judge = tolerance.Judge.of(self._truth, name, max_ulp or PEER_ULP[self._case.dtype])
             assert judge is not None
-            judge = _in_own_type(judge, self._case.dtype)
+            if max_ulp is None:
+                judge = _in_own_type(judge, self._case.dtype)
             got, _ = as_numpy(self._pick(output))
             if got.shape != judge.truth.shape:
                 fault = fault or f"{name}: shape {got.shape}, expected {judge.truth.shape}"

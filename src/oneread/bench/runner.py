@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -18,6 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 
+from oneread import __version__
 from oneread.bench.cases import Case
 from oneread.bench.peers import PEERS
 from oneread.bench.store import Record
@@ -39,6 +40,8 @@ class Request:
     peers: tuple[str, ...] = PEERS
     threads: int = 1
     quick: bool = False
+    table: str = "oneread.bench.cases"
+    """The module whose table the cases are of."""
 
     def expected_s(self) -> float:
         """Return about how long it takes on two cores, in seconds.
@@ -66,12 +69,12 @@ def run(request: Request) -> Iterator[list[Record]]:
     Yields
     ------
     list of Record
-        Of one case, ours first.
+        Of one case, ours first. A case whose process ended is absent, with what it said.
 
     Raises
     ------
     WorkerError
-        When a process ends before its cases are done.
+        When two processes in a row ended before their first case was done, or the only one did.
     """
     for environment, cases in groupby(request.cases, key=lambda case: case.environment):
         variables = dict(environment)
@@ -93,19 +96,40 @@ def _absent(case: Case, reason: str) -> Record:
 def _work(
     request: Request, cases: tuple[Case, ...], environment: dict[str, str]
 ) -> Iterator[list[Record]]:
-    """Run cases in a process of their own."""
-    names = [case.name for case in cases]
     task = {
-        "cases": names, "peers": list(request.peers), "threads": request.threads,
-        "quick": request.quick,
+        "peers": list(request.peers), "threads": request.threads, "quick": request.quick,
+        "table": request.table,
     }  # fmt: skip
-    for line in work("oneread.bench.worker", task, environment):
-        yield records_of(line)
+    return work_through("oneread.bench.worker", cases, task, environment, _absent)
 
 
-def records_of(line: str) -> list[Record]:
-    """Return the records of a case from what its process wrote."""
-    return [Record.of_json(plain) for plain in json.loads(line)]
+def work_through(
+    module: str, cases: Sequence[Case], task: dict[str, Any], environment: dict[str, str],
+    absent: Callable[[Case, str], Record],
+) -> Iterator[list[Record]]:  # fmt: skip
+    """Run cases in a process of their own, and in another what is left where that one ends.
+
+    Raises
+    ------
+    WorkerError
+        When two in a row ended before their first case was done, or there is but one case.
+    """
+    left, failed = list(cases), False
+    while left:
+        done = 0
+        try:
+            names = [case.name for case in left]
+            for line in work(module, {"cases": names, **task}, environment):
+                yield [Record.of_json(plain) for plain in json.loads(line)]
+                done += 1
+            return
+        except WorkerError as error:
+            if not done and (failed or len(cases) == 1):
+                raise
+            failed = not done
+            if done < len(left):
+                yield [absent(left[done], str(error))]
+            left = left[done + 1 :]
 
 
 def work(module: str, task: dict[str, Any], environment: dict[str, str]) -> Iterator[str]:
@@ -149,9 +173,7 @@ def _last_words(said: IO[bytes]) -> str:
 def header(request: Request, command: str, checkout: Path | None) -> dict[str, Any]:
     """Return the facts of a run: machine, libraries, time, commit. No names of hosts or paths."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "commit": commit_of(checkout) if checkout else None,
+        **when(command, checkout),
         "threads": request.threads,
         "quick": request.quick,
         "machine": {
@@ -165,8 +187,22 @@ def header(request: Request, command: str, checkout: Path | None) -> dict[str, A
             "isa": cpu.native.isa(),
         },
         "compiler": dict(cpu.native.build_info()),
-        "libraries": {name: version_of(name) for name in _LIBRARIES},
+        "libraries": versions_of(_LIBRARIES),
     }
+
+
+def when(command: str, checkout: Path | None) -> dict[str, Any]:
+    """Return when a run was made, with which command and of which commit."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "commit": commit_of(checkout) if checkout else None,
+    }
+
+
+def versions_of(names: Sequence[str]) -> dict[str, str | None]:
+    """Return the versions of distributions, None for what is not installed."""
+    return {name: version_of(name) for name in names}
 
 
 def version_of(name: str) -> str | None:
@@ -174,7 +210,7 @@ def version_of(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return None
+        return __version__ if name == "oneread" else None  # run from its sources
 
 
 def checkout() -> Path | None:
@@ -188,7 +224,10 @@ def checkout() -> Path | None:
 
 
 def commit_of(folder: Path) -> str | None:
-    """Return the commit of a checkout, with a mark when files differ from it."""
+    """Return the commit of a checkout, with a mark when files differ from it.
+
+    Of a copy without git it is what `ONEREAD_COMMIT` says, None when nothing does.
+    """
 
     def git(*words: str) -> str:
         said = subprocess.run(
@@ -200,4 +239,4 @@ def commit_of(folder: Path) -> str | None:
         changed = git("status", "--porcelain", "--untracked-files=no")
         return git("rev-parse", "HEAD") + (" with changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get("ONEREAD_COMMIT")

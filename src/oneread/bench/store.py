@@ -1,7 +1,7 @@
 """The records of a run: one JSON object a line, written as they come.
 
 Knows no clock and no library. A file holds a header, one record for each contestant of each case,
-and a last line that says whether the run was complete.
+facts that are no times, and a last line that says whether the run was complete.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ class Run:
     header: dict[str, Any]
     records: list[Record]
     complete: bool
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    """What else was found out, each with a `key` of its own."""
 
     def by_case(self) -> dict[str, list[Record]]:
         """Return the records of each case, in the order of the run."""
@@ -183,7 +185,8 @@ def load(path: Path) -> Run:
     Returns
     -------
     Run
-        Its header and records.
+        Its header and records. A last line that was cut short is left out: such a run is not
+        complete.
 
     Raises
     ------
@@ -193,7 +196,7 @@ def load(path: Path) -> Run:
         When it cannot be read.
     """
     header: dict[str, Any] | None = None
-    records, complete = [], False
+    records, facts, complete = [], [], False
     for number, line in enumerate(_lines(path), 1):
         try:
             content = json.loads(line)
@@ -204,15 +207,19 @@ def load(path: Path) -> Run:
                 header = content
             elif kind == "result":
                 records.append(Record.of_json(content))
+            elif kind == "fact":
+                facts.append(content)
             else:
                 complete = bool(content["complete"])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             if isinstance(error, ResultFileError):
                 raise
+            if header is not None and _cut_short(line, error):
+                break
             raise ResultFileError(f"{path}: line {number} is not one of a run") from None
     if header is None:
         raise ResultFileError(f"{path}: an empty file")
-    return Run(header, records, complete)
+    return Run(header, records, complete, facts)
 
 
 def merge(runs: Sequence[Run], base: str) -> Run:
@@ -250,12 +257,17 @@ def merge(runs: Sequence[Run], base: str) -> Run:
             if ratio is not None and unit is not None:
                 one = dataclasses.replace(one, median_s=ratio * unit)
         merged.append(one)
-    return Run(runs[0].header, merged, all(run.complete for run in runs))
+    facts = [fact for run in runs for fact in run.facts]
+    return Run(runs[0].header, merged, all(run.complete for run in runs), facts)
 
 
 def _middle(values: Sequence[Any], key: Callable[[Any], float] | None = None) -> Any:
     """Return the value in the middle, None of none."""
     return sorted(values, key=key)[len(values) // 2] if values else None
+
+
+def _cut_short(line: str, error: Exception) -> bool:
+    return isinstance(error, json.JSONDecodeError) and not line.endswith("\n")
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -15,16 +15,17 @@ from typing import Any
 def main(request: dict[str, Any], descriptor: int) -> None:
     """Run the cases of a request and write the records of each when it is done."""
     _restrict(request["threads"])
-    from oneread.bench.cases import CASES
+    from oneread.bench.cases import table
     from oneread.bench.peers import load
     from oneread.bench.race import race
     from oneread.bench.timing import FULL, QUICK
 
+    cases = table(request["table"])
     peers = [load(name) for name in request["peers"]]
     effort = QUICK if request["quick"] else FULL
     with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
         for name in request["cases"]:
-            records = race(CASES[name], peers, request["threads"], effort)
+            records = race(cases[name], peers, request["threads"], effort)
             pipe.write(json.dumps([record.as_json() for record in records]) + "\n")
             pipe.flush()
             gc.collect()  # sessions and arrays of hundreds of megabytes

@@ -135,6 +135,38 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+class Steps:
+    """A progress bar of pieces of work on standard error; silent where that is no terminal.
+
+    Parameters
+    ----------
+    total : int
+        How many pieces there are.
+    """
+
+    _WIDTH: Final = 24
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self._shown = is_terminal(sys.stderr)
+
+    def add(self, label: str) -> None:
+        """Count a piece as done, and name it."""
+        self.done += 1
+        if self._shown:
+            full = self._WIDTH * self.done // max(self.total, 1)
+            bar = "#" * full + "-" * (self._WIDTH - full)
+            sys.stderr.write(f"\r\x1b[K[{bar}] {self.done} of {self.total}  {label[-40:]}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the bar off the terminal."""
+        if self._shown and self.done:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
 class Bar:
     """A progress bar on standard error; silent where that is no terminal.
 

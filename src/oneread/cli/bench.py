@@ -54,7 +54,7 @@ AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object a r
 ONLY_LIST = Annotated[bool, typer.Option("--list", help="List the cases and goals.")]
 SECONDS = Annotated[
     float | None,
-    typer.Option("--seconds", min=1, help="Begin no case after so long; those left are named."),
+    typer.Option("--seconds", min=1, help="Begin nothing after so long; what is left is named."),
 ]
 
 

@@ -27,17 +27,23 @@ def compile_(
     ] = False,
 ) -> None:
     """Fill the cache for each target."""
-    from oneread.runtime import cubins, cuda, cuda_read, cuda_topk, nvrtc
+    from oneread.runtime import (
+        cubins,
+        cuda,
+        cuda_gradient,
+        cuda_merge,
+        cuda_read,
+        cuda_topk,
+        nvrtc,
+    )
     from oneread.spec import BackendUnavailableError
 
     for target in arch or [_here()]:
         if target not in nvrtc.TARGETS:
             raise fail(f"--arch is {target!r}; {', '.join(nvrtc.TARGETS)} is allowed")
-        wanted = (
-            cuda.ahead(target, quick)
-            + cuda_read.ahead(target, quick)
-            + cuda_topk.ahead(target, quick)
-        )
+        wanted = cuda_merge.ahead()
+        for kind in (cuda, cuda_read, cuda_topk, cuda_gradient):
+            wanted += kind.ahead(target, quick)
         start = time.perf_counter()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             waiting = [

@@ -21,6 +21,9 @@ _LIBRARIES = (
     "numpy", "torch", "ml_dtypes", "scipy", "cupy", "jax", "onnxruntime", "starlette", "uvicorn",
 )  # fmt: skip
 
+#: Environment variables that change how things run.
+VARIABLES = ("ONEREAD_ISA", "ONEREAD_KEEP_MB", "ONEREAD_STORES", "ONEREAD_THREADS")
+
 #: Distributions under other names that bring the same library.
 _ALIASES = {
     "cupy": ("cupy-cuda12x", "cupy-cuda13x"),
@@ -54,8 +57,7 @@ def gather() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "native": _native(),
         "environment": {
-            name: os.environ[name] for name in ("ONEREAD_ISA", "ONEREAD_STORES", "ONEREAD_THREADS")
-            if name in os.environ
+            name: os.environ[name] for name in VARIABLES if name in os.environ
         },
         "libraries": libraries,
         "backends": _backends(libraries),

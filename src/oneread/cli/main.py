@@ -8,7 +8,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from oneread.cli import bench, demo, info, inspect, ops, prove, read, sass, trace, web
+from oneread.cli import (
+    bench,
+    demo,
+    info,
+    inspect,
+    ops,
+    paper,
+    prove,
+    read,
+    report,
+    sass,
+    trace,
+    web,
+)
 from oneread.cli._console import guarded, say
 from oneread.cli.compile import HELP as COMPILE_HELP
 from oneread.cli.compile import compile_
@@ -82,6 +95,8 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("ops", help=ops.HELP)(ops.ops)
 app.add_typer(bench.app, name="bench", help=bench.HELP)
 app.command("prove", help=prove.HELP)(prove.prove)
+app.command("paper", help=paper.HELP)(paper.paper)
+app.command("report", help=report.HELP)(report.report)
 app.command("compile", help=COMPILE_HELP)(compile_)
 app.command("trace", help=trace.HELP)(trace.trace)
 app.command("web", help=web.HELP)(web.web)

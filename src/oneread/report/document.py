@@ -17,9 +17,13 @@ _POLICY: Final = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; "
     "form-action 'none'"
 )
+#: Pictures that are in the document itself.
+_IMAGES: Final = "; img-src data:"
 
 
-def document(title: str, language: str, style: str, script: str, body: Sequence[str]) -> str:
+def document(
+    title: str, language: str, style: str, script: str, body: Sequence[str], images: bool = False
+) -> str:
     """Return a document.
 
     Parameters
@@ -32,13 +36,15 @@ def document(title: str, language: str, style: str, script: str, body: Sequence[
         CSS and JavaScript; neither may hold an end tag of its element.
     body : sequence of str
         Lines of HTML.
+    images : bool
+        Whether the document holds pictures.
 
     Returns
     -------
     str
         The same for the same parts.
     """
-    policy = _POLICY.format(script=_hash(script), style=_hash(style))
+    policy = _POLICY.format(script=_hash(script), style=_hash(style)) + _IMAGES * images
     lines = [
         "<!doctype html>",
         f'<html lang="{html.escape(language)}">',

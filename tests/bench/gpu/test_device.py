@@ -47,7 +47,9 @@ def test_clocks_agree_about_a_long_job(machine: Any) -> None:
     x = torch.zeros(1 << 28, device=machine.where)
     job = partial(x.add_, 1.0)
     job()
-    elapsed, wall = machine.elapsed_s(job), machine.wall_s(job)
+    clocks = machine.elapsed_s, machine.wall_s
+    # Other processes may have the GPU meanwhile, for milliseconds at a time.
+    elapsed, wall = (min(clock(job) for _ in range(20)) for clock in clocks)
     assert 0 < elapsed < 1.5 * wall
     assert wall < elapsed + 1e-3
 

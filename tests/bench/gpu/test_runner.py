@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import oneread.bench.runner
 from oneread.bench.cases import select
 from oneread.bench.gpu import race, runner
 from oneread.bench.gpu.cases import CASES
@@ -39,6 +40,10 @@ class Processes:
             plain = race.absent(CASES[name], "made up", "sm_90").as_json()
             yield "[]" if task["only_compile"] else json.dumps([plain])
 
+    def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (runner, oneread.bench.runner):
+            monkeypatch.setattr(module, "work", self)
+
     @property
     def timing(self) -> list[dict[str, Any]]:
         return [task for task in self.tasks if not task["only_compile"]]
@@ -51,7 +56,7 @@ def names_and_reasons(request: runner.Request) -> list[tuple[str, str | None]]:
 @pytest.mark.usefixtures("there")
 def test_cases_are_compiled_by_several_and_timed_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = Processes()
-    monkeypatch.setattr(runner, "work", processes)
+    processes.stand_in(monkeypatch)
     found = names_and_reasons(runner.Request(QUICK))
     assert found == [(case.name, "made up") for case in QUICK]
     (timing,) = processes.timing
@@ -66,7 +71,7 @@ def test_case_that_breaks_its_process_is_absent_and_the_rest_goes_on(
 ) -> None:
     deadly = QUICK[2].name
     processes = Processes(deadly)
-    monkeypatch.setattr(runner, "work", processes)
+    processes.stand_in(monkeypatch)
     found = names_and_reasons(runner.Request(QUICK))
     assert [name for name, _ in found] == [case.name for case in QUICK]
     reasons = dict(found)
@@ -77,7 +82,7 @@ def test_case_that_breaks_its_process_is_absent_and_the_rest_goes_on(
 
 @pytest.mark.usefixtures("there")
 def test_processes_that_never_begin_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "work", Processes("all"))
+    Processes("all").stand_in(monkeypatch)
     with pytest.raises(WorkerError):
         names_and_reasons(runner.Request(QUICK))
 
@@ -85,7 +90,7 @@ def test_processes_that_never_begin_end_the_run(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("there")
 def test_time_that_is_limited_is_shared_with_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = Processes()
-    monkeypatch.setattr(runner, "work", processes)
+    processes.stand_in(monkeypatch)
     request = runner.Request(QUICK, seconds=100.0)
     names_and_reasons(request)
     (timing,) = processes.timing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import tomllib
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -120,6 +121,21 @@ def test_winners_of_the_table_are_among_the_candidates(rows: ModuleType, tune: M
     assert len(missing) <= 3, missing
 
 
+def test_nothing_that_ops_keep_outlives_a_table(
+    tune: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    softmax = importlib.import_module("oneread.ops.softmax")
+    monkeypatch.setattr(softmax, "_cuda_calls", cache(lambda: asked.append(len(asked))))
+    softmax._cuda_calls()
+    for _ in range(2):
+        with tune.table_of("softmax", {"kernel": "softmax_row"}):
+            softmax._cuda_calls()
+            softmax._cuda_calls()
+    softmax._cuda_calls()
+    assert asked == [0, 1, 2, 3]
+
+
 def test_shape_that_says_nothing_is_refused(rows: ModuleType) -> None:
     for text in (
         "softmax",
@@ -135,9 +151,15 @@ def test_shape_that_says_nothing_is_refused(rows: ModuleType) -> None:
 def small_jobs(soak: ModuleType) -> list[Any]:
     return [
         soak.Job(op, dtype, 65, 300, 10 if "top" in op else 0)
-        for op in soak.CHECKS
+        for op in soak.OPS_SOAKED
         for dtype in ("float32", "bfloat16", "float64", "float16")
-    ] + [soak.Job("softmax", "float32", 40 * 64, 30, strided=True)]
+    ] + [
+        soak.Job("softmax", "float32", 40 * 64, 30, strided=True),
+        soak.Job("read", "bfloat16", 2 * 64, 30, strided=True),
+        soak.Job("softmax", "bfloat16", 2 * 64, 30, strided=True, masked=True),
+        soak.Job("log_softmax", "float16", 65, 300, masked=True),
+        soak.Job("logsumexp", "float32", 65, 300, masked=True),
+    ]
 
 
 def test_soak_finds_nothing_in_ops_that_are_right(soak: ModuleType) -> None:
@@ -150,21 +172,91 @@ def test_soak_finds_nothing_in_ops_that_are_right(soak: ModuleType) -> None:
         assert tally.kernel
 
 
+def test_soak_calls_each_op_once_before_it_begins(
+    soak: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[Any] = []
+    monkeypatch.setattr(soak, "call", lambda job, x, options: called.append((job, x.dtype)))
+    soak.warm(small_jobs(soak), "cpu")
+    once = [(job, getattr(torch, job.dtype)) for job in small_jobs(soak)]
+    twice = [one for one in once if one[0].op == "logits_gradient"]  # with all terms and with some
+    assert sorted(called, key=str) == sorted(once + twice, key=str)
+
+
+def test_soak_gives_room_for_the_rounding_of_a_difference_alone(
+    soak: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.tensor([[16.0 + 2.0**-19, -(2.0**-20)]] * 65)  # the difference takes a digit more
+    monkeypatch.setattr(soak, "logits", lambda job, generator, turn: x)
+    truth = soak.probabilities(x.double())[1]
+    assert soak.far(soak.probabilities(x)[1], truth, 8).any()
+    for factor, wrong_rows in ((1.0, 0), (1 + 40 * 2.0**-23, 65)):
+        monkeypatch.setattr(
+            oneread, "log_softmax", lambda x, f=factor: soak.probabilities(x)[1] * f
+        )
+        tally = soak.Tally()
+        soak.soak(soak.Job("log_softmax", "float32", 65, 2), torch.Generator("cpu"), tally)
+        assert tally.wrong_rows == wrong_rows
+
+
+def test_soak_gives_room_for_powers_below_the_normal_range(soak: ModuleType) -> None:
+    below = 88.0  # nats: a power of 0.52 of the least normal number, 40 of which are 21
+    x = torch.tensor([[0.0] + [-below] * 40])
+    truth = soak.probabilities(x.double())[1]
+    without = torch.zeros_like(truth).float()
+    without[:, 1:] = x[:, 1:]
+    assert soak.far(without, truth, 8).any()
+    assert not soak._log_softmax(soak.Job("log_softmax", "float32", 1, 41), x, without).any()
+    without[:, 0] = -1e-30
+    assert soak._log_softmax(soak.Job("log_softmax", "float32", 1, 41), x, without).any()
+
+
+@pytest.mark.parametrize("vocab", [1, 127, 129, 40_000])
+def test_soak_sums_all_columns(soak: ModuleType, vocab: int) -> None:
+    assert soak.summed(torch.ones(3, vocab, dtype=torch.float64)).tolist() == [vocab] * 3
+
+
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp"])
 def test_soak_finds_one_wrong_number(
-    soak: ModuleType, op: str, monkeypatch: pytest.MonkeyPatch
+    soak: ModuleType, op: str, masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = getattr(oneread, op)
 
-    def wrong(x: Any) -> Any:
-        y = right(x)
+    def wrong(x: Any, **options: Any) -> Any:
+        y = right(x, **options)
         y[7] = y[7] * 1.0001
         return y
 
     monkeypatch.setattr(oneread, op, wrong)
     tally = soak.Tally()
-    soak.soak(soak.Job(op, "float32", 65, 300), torch.Generator("cpu").manual_seed(1), tally)
+    job = soak.Job(op, "float32", 65, 300, masked=masked)
+    soak.soak(job, torch.Generator("cpu").manual_seed(1), tally)
     assert (tally.wrong_rows, tally.first_wrong) == (1, "row 7 of turn 1")
+
+
+@pytest.mark.parametrize("op", ["logits_gradient", "softmax_backward", "log_softmax_backward"])
+def test_soak_finds_one_wrong_gradient_in_every_turn(
+    soak: ModuleType, op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backward = importlib.import_module("soak_backward")
+    name = op.removeprefix("log_")
+    right, factors = getattr(backward, name), [1.0]
+
+    def perhaps_wrong(x: Any, *given: Any, **options: Any) -> Any:
+        y = right(x, *given, **options)
+        y[7] = y[7] * factors[-1]
+        return y
+
+    monkeypatch.setattr(backward, name, perhaps_wrong)
+    generator = torch.Generator("cpu").manual_seed(1)
+    for dtype, one_more in (("float32", 1 + 1e-4), ("float64", 1 + 1e-12)):
+        for turn in range(2 * len(backward.TERMS)):  # some with all terms, some with each
+            for factor, wrong_rows in ((1.0, 0), (one_more, 1)):
+                factors.append(factor)
+                tally = soak.Tally(turns=turn)
+                soak.soak(soak.Job(op, dtype, 65, 300 + turn // 2), generator, tally)
+                assert tally.wrong_rows == wrong_rows, (turn, factor)
 
 
 def test_soak_finds_two_columns_in_the_wrong_order(
@@ -196,12 +288,29 @@ def test_soak_takes_turns_and_tells_what_is_not_there(
     assert "lazy_softmax, float32" in said
 
 
+def test_soak_goes_on_after_an_op_that_fails_and_tells_it(
+    soak: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(oneread, "read", lambda *given, **options: 1 / 0)
+    jobs = [soak.Job("read", "float32", 65, 40), soak.Job("softmax", "float32", 65, 40)]
+    soak.warm(jobs, "cpu")
+    tallies = soak.run(jobs, 0.2, "cpu")
+    assert tallies[jobs[1]].turns > 0
+    assert soak.show(tallies) == 1
+    assert "65 of 65, ZeroDivisionError" in capsys.readouterr().out
+
+
 def test_soak_and_sanitizer_reach_every_kernel_of_the_table(
     rows: ModuleType, soak: ModuleType
 ) -> None:
     sanitize = importlib.import_module("sanitize_cuda")
-    everything = list(soak.jobs(list(soak.CHECKS)))
-    for jobs in (everything, list(sanitize.small(everything))):
+    everything = list(soak.jobs(soak.OPS_SOAKED))
+    few = sanitize.small(everything, "sm_90")
+    assert len(few) < len(everything) / 3
+    assert {sanitize.way(job, "sm_90") for job in few} >= {
+        sanitize.way(job, "sm_90") for job in everything if job.dtype in sanitize.DTYPES
+    }
+    for jobs in (everything, few):
         reached = {
             tuning.choose(job.op, tuning.Rows(job.dtype, job.rows, job.vocab), "sm_90").kernel
             for job in jobs
@@ -209,6 +318,46 @@ def test_soak_and_sanitizer_reach_every_kernel_of_the_table(
         }
         assert reached == {row["kernel"] for op in rows.OPS for row in tuning.table()[op]}
         assert any(job.strided for job in jobs)
+        found = {
+            (choice.kernel, choice.cluster > 1)
+            for job in jobs
+            if job.k or job.op in ("read", "state")
+            for choice in [
+                tuning.choose(
+                    "topk" if job.k else "read",
+                    tuning.Rows(job.dtype, job.rows, job.vocab, k=job.k),
+                    "sm_90",
+                )
+            ]
+        }
+        assert found == {
+            (row["kernel"], row.get("cluster", 1) > 1)
+            for op in ("topk", "read")
+            for row in tuning.table()[op]
+        }
+
+
+def test_sanitizer_has_no_more_elements_than_a_launch_needs(soak: ModuleType) -> None:
+    sanitize = importlib.import_module("sanitize_cuda")
+    for job in sanitize.small(list(soak.jobs(soak.OPS_SOAKED)), "sm_90"):
+        fewer = job._replace(rows=sanitize.FEW)
+        assert (
+            job.strided
+            or job == fewer
+            or job.rows * job.vocab <= sanitize.ELEMENTS
+            or sanitize.way(fewer, "sm_90") != sanitize.way(job, "sm_90")
+        ), job
+
+
+def test_soak_and_sanitizer_reach_every_kernel_of_backward_passes(soak: ModuleType) -> None:
+    sanitize = importlib.import_module("sanitize_cuda")
+    for op, table in importlib.import_module("soak_backward").TABLES.items():
+        everything = list(soak.jobs([op]))
+        for jobs in (everything, sanitize.small(everything, "sm_90")):
+            sizes = [tuning.Rows(job.dtype, job.rows, job.vocab) for job in jobs]
+            assert {tuning.choose(table, size, "sm_90").kernel for size in sizes} == {
+                row["kernel"] for row in tuning.table()[table]
+            }
 
 
 def test_sanitizer_that_does_not_run_is_said(

@@ -26,7 +26,7 @@ def made_up(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(**others: Any) -> list[list[Record]]:
     request = {"cases": [CASE], "peers": ["torch"], "quick": True, "only_compile": False,
-               "until": None, **others}  # fmt: skip
+               "until": None, "table": "oneread.bench.gpu.cases", **others}  # fmt: skip
     reader, writer = os.pipe()
     worker.main(request, writer)
     with os.fdopen(reader, encoding="utf-8") as lines:

@@ -81,7 +81,7 @@ def sanitized(
         return [_tool(checker, False, "compute-sanitizer is not there")], ""
     # One kernel that goes wrong must not end the program.
     options = ["--tool", checker, "--destroy-on-device-error", "kernel", "--print-limit", "2000"]
-    ran, text = _run([path, *options, *program], timeout_s)
+    ran, text = run([path, *options, *program], timeout_s)
     return [_tool(checker, ran, _last_words(text)), *messages(checker, text, names)], text
 
 
@@ -161,7 +161,7 @@ def profiled(program: Sequence[str], timeout_s: float) -> tuple[list[Record], st
         return [_tool("ncu", False, "ncu is not there")], ""
     options = ["--metrics", ",".join(METRICS), "--clock-control", "none", "--csv", "--page", "raw"]
     options += ["--print-units", "base", "--target-processes", "all"]
-    ran, text = _run([path, *options, *program], timeout_s)
+    ran, text = run([path, *options, *program], timeout_s)
     launches = launched(counts(text), text)
     return [_tool("ncu", ran and bool(launches), _last_words(text)), *launches], text
 
@@ -218,7 +218,7 @@ def _last_words(text: str) -> str:
     return "\n".join(lines[-3:])[-400:]
 
 
-def _run(command: Sequence[str], timeout_s: float) -> tuple[bool, str]:
+def run(command: Sequence[str], timeout_s: float) -> tuple[bool, str]:
     """Return whether a program ended by itself without an error of its own, and what it said."""
     process = subprocess.Popen(
         command,

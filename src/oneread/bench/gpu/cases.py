@@ -22,9 +22,20 @@ _LENGTHS: Final = (4000, 8192, 16384, 32768, 65536, 128256, 131072, 262144)
 
 TORCH: Final = "torch"
 
+#: Entries of the gallery's catalogue by op, and by the name that the algorithm has on a CPU too.
+GALLERY: Final = {
+    "softmax": {"naive": "naive_softmax", "safe": "safe_softmax", "online": "online_softmax"},
+    "softmax_topk": {
+        "safe_unfused": "safe_unfused",
+        "online_unfused": "online_unfused",
+        "safe_fused": "safe_softmax_topk",
+        "online_fused": "online_softmax_topk",
+    },
+}
+
 #: Libraries that have a softmax alone.
-_SOFTMAX_PEERS: Final = ("torch", "compile", "triton", "liger", "quack", "flashinfer", "cupy")
-_TOP_K_PEERS: Final = ("torch", "compile", "flashinfer")
+SOFTMAX_PEERS: Final = ("torch", "compile", "triton", "liger", "quack", "flashinfer", "cupy")
+TOP_K_PEERS: Final = ("torch", "compile", "flashinfer")
 
 
 def _at_least(against: str, number: float, firm: bool = False) -> Goal:
@@ -35,7 +46,7 @@ _AHEAD: Final = (_at_least(BEST, 1.0, firm=True),)
 
 
 def _graph(group: str, op: str, shape: Shape, dtype: str, **others: Any) -> Case:
-    peers = _TOP_K_PEERS if op == "softmax_topk" else _SOFTMAX_PEERS
+    peers = TOP_K_PEERS if op == "softmax_topk" else SOFTMAX_PEERS
     given = {"arrays": "torch", "device": "gpu", "timed": "graph", "peers": peers, **others}
     return Case(group, op, shape, dtype=dtype, **given)
 
@@ -154,7 +165,22 @@ def _calls() -> Iterator[Case]:
     ):
         yield Case(
             group, "softmax", (10, 1000), (goal,), memory=memory, arrays="torch", device="gpu",
-            peers=_SOFTMAX_PEERS, quick=True,
+            peers=SOFTMAX_PEERS, quick=True,
+        )  # fmt: skip
+
+
+def _gallery() -> Iterator[Case]:
+    """Yield cases in which the kernels of the gallery run beside ours and PyTorch's."""
+    for rows, vocab in ((4000, 4000), (4000, 25000), (10, 25000)):
+        yield _graph(
+            "gallery softmax", "softmax", (rows, vocab), "float32", peers=("torch",),
+            kernels=tuple(GALLERY["softmax"]), quick=vocab == 4000,
+        )  # fmt: skip
+    for rows in (4000, 10):
+        yield _graph(
+            "gallery softmax_topk", "softmax_topk", (rows, 25000), "float32", options=(("k", 5),),
+            memory="fresh", peers=("torch",), kernels=tuple(GALLERY["softmax_topk"]),
+            quick=rows == 10,
         )  # fmt: skip
 
 
@@ -162,7 +188,7 @@ CASES: Final[dict[str, Case]] = {
     case.name: case
     for make in (
         _softmax, _short_rows, _odd_rows, _few_rows, _axis, _logsumexp, _read, _softmax_topk,
-        _large_k, _few_rows_top_k, _calls,
+        _large_k, _few_rows_top_k, _calls, _gallery,
     )
     for case in make()
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The ops as contestants on a GPU.
+"""The ops as contestants on a GPU, and the kernels of the gallery that a case names.
 
 Knows the ops by name only: which arguments a case has, it hands on.
 """
@@ -10,14 +10,15 @@ from typing import Any
 import oneread
 from oneread.bench.cases import Case
 from oneread.bench.contestants import Contestant, Forms
+from oneread.bench.gpu import gallery
 from oneread.bench.gpu.sets import Sets
 from oneread.bench.ours import OURS
 from oneread.spec import OPS
 
 
 def forms(case: Case, sets: Sets) -> Forms:
-    """Return the op of the case as a contestant."""
-    return {OURS: lambda: contestant(case, sets)}
+    """Return the op of the case as a contestant, then the gallery's."""
+    return {OURS: lambda: contestant(case, sets), **gallery.forms(case, sets)}
 
 
 def contestant(case: Case, sets: Sets) -> Contestant:

@@ -14,8 +14,9 @@ from typing import Final, Protocol
 import oneread
 from oneread.bench import entrants
 from oneread.bench.cases import Case
+from oneread.bench.check import Judges
 from oneread.bench.entrants import Entrant
-from oneread.bench.gpu import ours
+from oneread.bench.gpu import gallery, ours
 from oneread.bench.gpu.peers import Peer
 from oneread.bench.gpu.sets import Sets, judges
 from oneread.bench.gpu.timing import Effort, Gpu, Job, Sample, contest, in_calls, in_graph
@@ -71,8 +72,7 @@ def race(
     for entrant in found:
         for y in sets.y[:1]:
             y.fill_(math.nan)  # so that what a contestant does not write is not another's
-        own = entrant.library == entrants.OWN
-        entrants.check(entrant, judge.ours if own else judge.peer)
+        entrants.check(entrant, _judgement(case, entrant, judge))
     samples = _samples(case, found, len(sets.x), gpu, effort)
     plain = traffic(sets, row_output) if case.timed == "graph" else {}
     for name, job in plain.items():
@@ -87,6 +87,14 @@ def race(
     gc.collect()
     gpu.forget()
     return records
+
+
+def _judgement(case: Case, entrant: Entrant, judge: Judges) -> entrants.Judgement:
+    """Return what judges one: ours by what it promises, the gallery's by the gallery's bound."""
+    if entrant.library != entrants.OWN:
+        return judge.peer
+    bound = gallery.bound(case, entrant.name)
+    return judge.ours if bound is None else partial(judge.peer, max_ulp=bound)
 
 
 def enter(case: Case, peers: Sequence[Peer], sets: Sets) -> list[Entrant]:

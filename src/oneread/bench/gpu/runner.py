@@ -14,21 +14,22 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from oneread.bench.cases import Case
 from oneread.bench.gpu.peers import PEERS
-from oneread.bench.runner import WorkerError, commit_of, records_of, version_of, work
+from oneread.bench.runner import WorkerError, versions_of, when, work, work_through
 from oneread.bench.store import Record
 from oneread.runtime import driver, machine, nvrtc
 from oneread.spec import BackendUnavailableError
 
 _LIBRARIES: Final = (
     "oneread", "numpy", "torch", "triton", "liger-kernel", "quack-kernels", "nvidia-cutlass-dsl",
-    "flashinfer-python", "cupy-cuda13x", "cupy-cuda12x",
+    "apache-tvm-ffi", "flashinfer-python", "cupy-cuda13x", "cupy-cuda12x",
 )  # fmt: skip
+#: Why a case is absent when the seconds of a run are over.
+NO_TIME: Final = "no time was left"
 _WORKER: Final = "oneread.bench.gpu.worker"
 #: Processes that compile side by side: each has a context and a few arrays on the GPU.
 _MOST_COMPILERS: Final = 8
@@ -47,6 +48,10 @@ class Request:
     quick: bool = False
     seconds: float | None = None
     start: float = field(default_factory=time.time)
+    table: str = "oneread.bench.gpu.cases"
+    """The module whose table the cases are of."""
+    compile_first: bool = True
+    """Whether several processes first compile what peers would compile one after the other."""
 
     def until(self, part: float = 1.0) -> float | None:
         """Return the time at which a part of the seconds is over."""
@@ -55,8 +60,11 @@ class Request:
     def expected_s(self) -> float:
         """Return about how long it takes on one H200, in seconds: compiling is a third of it."""
         each, per_gb = (0.5, 0.3) if self.quick else (1.5, 0.5)
-        data = sum(case.input_bytes for case in self.cases) / 1e9
-        return 20 + each * len(self.cases) * (1 + len(self.peers) / 4) + per_gb * data
+        total = 20.0
+        for case in self.cases:
+            peers = set(self.peers if case.peers is None else case.peers) & set(self.peers)
+            total += each * (1 + len(peers) / 4) + per_gb * case.input_bytes / 1e9
+        return total
 
 
 def run(request: Request) -> Iterator[list[Record]]:
@@ -80,22 +88,16 @@ def run(request: Request) -> Iterator[list[Record]]:
         When two processes in a row ended before their first case was done.
     """
     target = check_available()
-    _compile(request)
-    left, failed = list(request.cases), False
-    while left:
-        done = 0
-        try:
-            for line in work(_WORKER, _task(request, left, request.until()), _environment()):
-                yield records_of(line)
-                done += 1
-            return
-        except WorkerError as error:
-            if failed and not done:
-                raise
-            failed = not done
-            if done < len(left):
-                yield [_absent(left[done], str(error), target)]
-            left = left[done + 1 :]
+    if request.compile_first:
+        _compile(request)
+
+    def absent(case: Case, reason: str) -> Record:
+        from oneread.bench.gpu import race
+
+        return race.absent(case, reason, target)
+
+    task = _task(request, request.until())
+    yield from work_through(_WORKER, request.cases, task, _environment(), absent)
 
 
 def check_available() -> str:
@@ -111,19 +113,20 @@ def _compile(request: Request) -> None:
     count = max(1, min(_MOST_COMPILERS, (os.cpu_count() or 1) // 2, len(request.cases)))
 
     def some(number: int) -> None:
-        task = _task(request, request.cases[number::count], request.until(_COMPILING))
+        names = [case.name for case in request.cases[number::count]]
+        task = _task(request, request.until(_COMPILING)) | {"cases": names, "only_compile": True}
         with contextlib.suppress(WorkerError):  # the race meets the same error, and tells it
-            for _ in work(_WORKER, {**task, "only_compile": True}, _environment()):
+            for _ in work(_WORKER, task, _environment()):
                 pass
 
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(some, range(count)))
 
 
-def _task(request: Request, cases: Any, until: float | None) -> dict[str, Any]:
+def _task(request: Request, until: float | None) -> dict[str, Any]:
     return {
-        "cases": [case.name for case in cases], "peers": list(request.peers),
-        "quick": request.quick, "only_compile": False, "until": until,
+        "peers": list(request.peers), "quick": request.quick, "only_compile": False, "until": until,
+        "table": request.table,
     }  # fmt: skip
 
 
@@ -131,21 +134,13 @@ def _environment() -> dict[str, str]:
     return {**_ENVIRONMENT, **os.environ}
 
 
-def _absent(case: Case, reason: str, target: str) -> Record:
-    from oneread.bench.gpu.race import absent
-
-    return absent(case, reason, target)
-
-
 def header(request: Request, command: str, checkout: Path | None) -> dict[str, Any]:
     """Return the facts of a run: GPU, libraries, time, commit. No names of hosts or paths."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "commit": commit_of(checkout) if checkout else None,
+        **when(command, checkout),
         "quick": request.quick,
         "machine": {**facts(), "cpu": machine.cpu_name(), "cores": machine.cores()},
-        "libraries": {name: version_of(name) for name in _LIBRARIES},
+        "libraries": versions_of(_LIBRARIES),
     }
 
 

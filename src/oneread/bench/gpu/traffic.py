@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from oneread.bench.gpu import launching
 from oneread.bench.gpu.sets import Sets
 from oneread.bench.gpu.timing import Job
-from oneread.runtime import cubins, driver
 
 SOURCE: Final = Path(__file__).with_name("traffic.cu")
 _VECTOR_BYTES: Final = 16
@@ -58,21 +58,10 @@ def _launch(
     held = (
         ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr()), ctypes.c_longlong(count)
     )  # fmt: skip
-    arguments = (ctypes.c_void_p * len(held))(*(ctypes.addressof(one) for one in held))
-    status = start(blocks, 1, 1, threads, 1, 1, 0, stream(), arguments, None)
-    if status:
-        raise RuntimeError(f"the driver gave error {status}")
+    start(blocks, threads, 0, stream(), held)
 
 
-@cache
 def _start(kind: str, threads: int, vectors: int, device: int) -> Any:
-    """Return what launches one of the kernels: grid, block, shared bytes, stream, arguments."""
-    where = driver.device(device)
-    source = cubins.Source(SOURCE.name, SOURCE.read_text("utf-8"), {})
-    code = cubins.compiled(source, where.target, {"THREADS": threads, "VECTORS": vectors})
-    function = driver.load(where, code, kind)
-    size = ctypes.c_uint
-    prototype = ctypes.CFUNCTYPE(
-        ctypes.c_int, ctypes.c_void_p, *[size] * 7, *[ctypes.c_void_p] * 3
-    )  # fmt: skip
-    return partial(prototype(driver.addresses()[0]), function.handle)
+    """Return what launches one of the kernels."""
+    defines = {"THREADS": threads, "VECTORS": vectors}
+    return launching.loaded(SOURCE.name, SOURCE.read_text("utf-8"), kind, defines, device)

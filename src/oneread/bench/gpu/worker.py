@@ -18,23 +18,24 @@ def main(request: dict[str, Any], descriptor: int) -> None:
     """Run the cases of a request and write the records of each when it is done."""
     from functools import partial
 
+    from oneread.bench.cases import table
     from oneread.bench.entrants import first_line
     from oneread.bench.gpu import traffic
-    from oneread.bench.gpu.cases import CASES
     from oneread.bench.gpu.device import TorchGpu
     from oneread.bench.gpu.peers import load
     from oneread.bench.gpu.race import absent, race
+    from oneread.bench.gpu.runner import NO_TIME
     from oneread.bench.gpu.timing import FULL, QUICK
 
-    gpu, until = TorchGpu(), request["until"]
+    gpu, until, cases = TorchGpu(), request["until"], table(request["table"])
     peers = [load(name) for name in request["peers"]]
     effort = QUICK if request["quick"] else FULL
     jobs = partial(traffic.jobs, stream=gpu.stream, device=gpu.index)
     with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
         for name in request["cases"]:
-            case, records = CASES[name], []
+            case, records = cases[name], []
             if until is not None and time.time() > until:
-                records = [absent(case, "no time was left", gpu.target)]
+                records = [absent(case, NO_TIME, gpu.target)]
             elif request["only_compile"]:
                 _compile(case, peers, gpu)
             else:
