@@ -1,8 +1,13 @@
-"""Arrays of each library, element type and layout that an op takes."""
+"""Arrays of each library, element type and layout that an op takes; tests of speed."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import time
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +19,37 @@ from oneread.testing.arrays import as_numpy, numpy_dtype
 pytest_plugins = ["oneread.pytest_plugin"]
 
 LAYOUTS = ("contiguous", "strided")
+BUILD = Path(__file__).parents[1] / "build"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Let what is marked ``alone`` run while the tests of other processes wait."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    alone = item.get_closest_marker("alone") is not None
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / "tests.room").open("w") as room:
+        # Who waits for all others to leave holds the gate, so that no others enter.
+        with (BUILD / "tests.gate").open("w") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def slowness() -> Callable[[], float]:
+    """Return what tells how many times as long as 0.1 s a million squares take now, at least 1.
+
+    Limits of time are for a core that takes no longer.
+    """
+
+    def measure() -> float:
+        start = time.process_time()
+        sum([i * i for i in range(1_000_000)])
+        return max(1.0, (time.process_time() - start) / 0.1)
+
+    return measure
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ the installed package and numpydoc.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,12 @@ from types import FunctionType
 
 from numpydoc.validate import validate
 
-MODULES = ("oneread", "oneread.spec", "oneread.testing", "oneread.trace", "oneread.pytest_plugin")
+MODULES = (
+    "oneread", "oneread.spec", "oneread.related", "oneread.testing", "oneread.trace",
+    "oneread.pytest_plugin",
+    *((f"oneread.torch{name}" for name in ("", ".trl", ".vllm", ".sglang"))
+      if importlib.util.find_spec("torch") else ()),
+)  # fmt: skip
 
 #: Rules that are not ours, and why.
 IGNORED = {

@@ -26,6 +26,7 @@ import numpy as np
 from oneread.bench.gallery import entries, measure, nvidia, truth
 from oneread.bench.gallery.entries import Problem
 from oneread.bench.gallery.runner import Runner
+from oneread.bench.runner import commit_of
 from oneread.runtime import nvrtc
 from oneread.runtime.gpu import Gpu
 from oneread.spec import OneReadError
@@ -33,6 +34,7 @@ from oneread.spec import OneReadError
 Record = dict[str, Any]
 
 SCHEMA = 1
+ROOT = Path(__file__).resolve().parents[1]
 
 #: Without contraction a * b + c is rounded twice, as the tracer and the float64 truth have it.
 STRICT = "-fmad=false"
@@ -281,7 +283,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--stage", choices=STAGES, help="run one and print its records")
     parser.add_argument("--out", type=Path, help="folder for the records of all")
-    parser.add_argument("--commit", default="", help="what to write as the commit")
     parser.add_argument("--minutes", type=float, default=8.0, help="stop before; default 8")
     options = parser.parse_args()
     if options.stage:
@@ -300,7 +301,7 @@ def main() -> int:
         for record in measure.shared(all_records(options.out, deadline)):
             kind = record["record"]
             if kind == "header":
-                record["commit"] = options.commit
+                record["commit"] = commit_of(ROOT)
             files = {"header": (records, results), "array": (results,), "outputs": (results,)}
             for file in files.get(kind, (records,)):
                 file.write(as_json(record) + "\n")

@@ -27,6 +27,7 @@ import micro
 import numpy as np
 from numpy.typing import NDArray
 
+from oneread.bench.runner import commit_of
 from oneread.runtime import nvrtc
 from oneread.runtime.gpu import Gpu, Launch
 from oneread.source.catalogue import gallery_folder
@@ -35,6 +36,7 @@ from oneread.spec import BackendUnavailableError
 Record = dict[str, Any]
 
 SCHEMA = 1
+ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(__file__).with_name("microkernels.cu")
 MATHS = {"fast": ("--use_fast_math",), "default": ()}
 KERNELS = ("row_max", "row_sum", "row_online")
@@ -94,7 +96,7 @@ def with_clocks(text: str) -> Timed:
     return Timed("\n".join(out) + "\n", tuple(loops))
 
 
-def header(gpu: Gpu, commit: str) -> Record:
+def header(gpu: Gpu) -> Record:
     """Return what the machine is."""
     driver = subprocess.run(
         ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
@@ -106,7 +108,7 @@ def header(gpu: Gpu, commit: str) -> Record:
         "record": "header",
         "schema": SCHEMA,
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "commit": commit,
+        "commit": commit_of(ROOT),
         "device": gpu.device.name,
         "target": gpu.target,
         "driver": driver.stdout.strip(),
@@ -261,12 +263,11 @@ def main() -> int:
     """Measure all, write the records, and show predictions beside them where that can be."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="file for the records")
-    parser.add_argument("--commit", default="", help="what to write as the commit")
     options = parser.parse_args()
     gpu = Gpu()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with options.out.open("w", encoding="utf-8") as file:
-        for records in ([header(gpu, options.commit)], full(gpu), alone(gpu)):
+        for records in ([header(gpu)], full(gpu), alone(gpu)):
             for record in records:
                 file.write(json.dumps(record) + "\n")
                 file.flush()

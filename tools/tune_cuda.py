@@ -66,10 +66,19 @@ def shapes_of_table() -> list[Shape]:
 @contextmanager
 def table_of(op: str, row: Row) -> Iterator[None]:
     """Let the ops see a table of one row alone."""
-    cuda.prepared.cache_clear()
+    forget()
     with mock.patch.object(tuning, "table", return_value={op: [{**row, "measured": ""}]}):
         yield
-    cuda.prepared.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    """Let the ops choose again: what they keep of a geometry was another row's."""
+    for name in list(sys.modules):
+        if name.startswith(("oneread.ops.", "oneread.backends.", "oneread.runtime.cuda")):
+            for kept in list(vars(sys.modules[name]).values()):
+                if kept is not cuda._loaded and hasattr(kept, "cache_clear"):
+                    kept.cache_clear()
 
 
 def chosen(shape: Shape, row: Row, target: str) -> tuning.Choice | None:

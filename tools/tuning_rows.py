@@ -132,7 +132,17 @@ def _two_passes(shape: Shape) -> Iterator[Row]:
     """Rows of any length."""
     for cluster, (block, vectors, blocks) in product(
         (1, 2, 4, 8, 16),
-        ((1024, 2, 2), (512, 4, 4), (512, 4, 2), (1024, 4, 1), (512, 8, 2), (256, 4, 8)),
+        (
+            (1024, 2, 2),
+            (512, 4, 4),
+            (512, 4, 2),
+            (512, 4, 1),
+            (1024, 4, 1),
+            (512, 8, 2),
+            (256, 8, 2),
+            (256, 4, 8),
+            (256, 4, 4),
+        ),
     ):
         if shape.vectors > (2000 if cluster == 1 else 8000):
             yield {

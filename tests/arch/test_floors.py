@@ -22,7 +22,7 @@ ALLOWED = {
     "source": set(),
     "trace": set(),
     "web": {"starlette", "uvicorn"},
-    "report": set(),
+    "report": {"matplotlib"},
     "sass": set(),
     "runtime": {"numpy", "cuda"},
     "reference": {"numpy"},
@@ -30,6 +30,8 @@ ALLOWED = {
     "ops": {"numpy"},
     "testing": {"numpy", "ml_dtypes"},
     "files": {"numpy", "ml_dtypes"},
+    "related": {"numpy"},
+    "torch": {"torch"},
     "bench": {
         "numpy",
         "scipy",

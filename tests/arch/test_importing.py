@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
+from collections.abc import Callable
+
+import pytest
 
 #: Libraries that may be installed and must not be loaded before they are asked for.
 HEAVY = ("torch", "cupy", "jax", "cuda", "scipy", "ml_dtypes", "typer", "rich")
@@ -55,7 +57,8 @@ def test_unknown_name_is_an_attribute_error() -> None:
     assert "nothing" in run(code)
 
 
-def test_import_costs_less_than_30_ms_over_numpy() -> None:
+@pytest.mark.alone
+def test_import_costs_less_than_30_ms_over_numpy(slowness: Callable[[], float]) -> None:
     # All ops included. Processor time of this thread, not wall time: what else runs, NumPy's own
     # threads among it, is not our cost.
     code = (
@@ -64,17 +67,20 @@ def test_import_costs_less_than_30_ms_over_numpy() -> None:
         "print((time.thread_time() - start) * 1e3)"
     )
     times = [float(run(code)) for _ in range(RUNS)]
-    assert statistics.median(times) < MAXIMUM_MS, times
+    assert min(times) < MAXIMUM_MS * slowness(), times  # what else runs only adds
 
 
-def test_importing_the_tracer_is_cheap_and_loads_it_when_it_is_used() -> None:
+@pytest.mark.alone
+def test_importing_the_tracer_is_cheap_and_loads_it_when_it_is_used(
+    slowness: Callable[[], float],
+) -> None:
     code = (
         "import time, sys, oneread\nstart = time.thread_time()\nimport oneread.trace\n"
         "cost = (time.thread_time() - start) * 1e3\n"
         "assert 'oneread.trace.running' not in sys.modules\noneread.trace.run\nprint(cost)"
     )
     times = [float(run(code)) for _ in range(RUNS)]
-    assert statistics.median(times) < MAXIMUM_MS, times
+    assert min(times) < MAXIMUM_MS * slowness(), times  # what else runs only adds
 
 
 def test_what_a_worker_of_the_page_needs_is_the_standard_library_only() -> None:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sysconfig
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -78,19 +79,21 @@ def check_make(words: list[str]) -> None:
     assert [word for word in words if "=" not in word and word not in targets] == []
 
 
-def check_oneread(words: list[str]) -> None:
+@cache
+def help_of(*names: str) -> str:
     program = shutil.which("oneread", path=sysconfig.get_path("scripts"))
     assert program, "the command oneread is installed"
+    environment = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
+    words = [program, *names, "--help"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    return said.stdout
+
+
+def check_oneread(words: list[str]) -> None:
     names = [word for word in words[:2] if word.isalpha()]
-    said = subprocess.run(
-        [program, *(names if words[0] in ("bench", "sass") else names[:1]), "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"},
-    )
+    told = help_of(*(names if words[0] in ("bench", "sass") else names[:1]))
     for option in (word.partition("=")[0] for word in words if word.startswith("--")):
-        assert re.search(rf"{option}\b", said.stdout), option
+        assert re.search(rf"{option}\b", told), option
 
 
 def test_commands_exist(page: Path, markdown: ModuleType) -> None:
