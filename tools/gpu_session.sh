@@ -15,7 +15,7 @@
 # A step that fails or takes too long does not stop the others. FOLDER gets what each says and
 # writes, and summary.txt: exit status and seconds of each. Exit status 1: one failed. Needs no
 # git and no package index, but nanobind, scikit-build-core and a compiler, once. PYTHON names
-# another Python than python3. ONEREAD_COMMIT is the commit that records shall name without git.
+# another Python than python3. ONEREAD_COMMIT is the commit that records shall name.
 set -u
 
 usage() {
@@ -70,7 +70,7 @@ run() {
 build() {
     local stamp=build/gpu_session.stamp made=build/gpu_session now
     now=$(find CMakeLists.txt pyproject.toml tools/build src/oneread/kernels/cpu -type f \
-        ! -path '*/__pycache__/*' -exec cksum {} + | sort | cksum)
+        ! -path '*/__pycache__/*' -exec cksum {} + | LC_ALL=C sort | cksum)
     if [ -f $stamp ] && [ "$(cat $stamp)" = "$now" ] && "$python" -c 'import oneread' 2>/dev/null
     then
         echo "the module is there"

@@ -123,8 +123,8 @@ def _logits_gradient(x: torch.Tensor, numbers: dict[str, Any], got: torch.Tensor
         finite = finite.clamp_max(SOFTCAP)
         size = size * (1 + finite)
     ulps: Any = MAX_ULP
-    if x.dtype == torch.float64:  # the truth's own quotient and difference are rounded
-        ulps = MAX_ULP + finite / _heat(numbers) + numbers["lse"].abs()[:, None]
+    if x.dtype == torch.float64:  # the truth's own quotient is rounded, and its difference to lse
+        ulps = MAX_ULP + 2 * finite / _heat(numbers) + numbers["lse"].abs()[:, None]
     flushed = 4 * NATS[near.dtype] * _tiny(near)
     return far(got, truth, ulps, size, room_of(plain, truth) + flushed)
 

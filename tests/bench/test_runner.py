@@ -44,7 +44,7 @@ def test_processes_that_never_begin_end_the_run(monkeypatch: pytest.MonkeyPatch)
         list(runner.run(runner.Request(QUICK)))
 
 
-def test_commit_of_a_copy_without_git_is_what_the_environment_says(
+def test_commit_is_what_the_environment_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
@@ -52,6 +52,7 @@ def test_commit_of_a_copy_without_git_is_what_the_environment_says(
     assert runner.commit_of(tmp_path) is None
     monkeypatch.setenv("ONEREAD_COMMIT", "abc123")
     assert runner.commit_of(tmp_path) == "abc123"
+    assert runner.commit_of(Path(__file__).parent) == "abc123"
 
 
 def test_version_is_known_without_an_installed_distribution(

@@ -122,7 +122,8 @@ FREE = {
 def operations(f: Callable[[], Any]) -> list[str]:
     """Return the operations of torch that a call runs, without those that one of them runs."""
     f()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=cpu, acc_events=True) as profile:
         f()
 
     def is_one(event: Any) -> bool:

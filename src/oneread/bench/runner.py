@@ -226,8 +226,12 @@ def checkout() -> Path | None:
 def commit_of(folder: Path) -> str | None:
     """Return the commit of a checkout, with a mark when files differ from it.
 
-    Of a copy without git it is what `ONEREAD_COMMIT` says, None when nothing does.
+    `ONEREAD_COMMIT` says it first: of a copy that has no git, or another commit than its files are
+    of. None when neither does.
     """
+    told = os.environ.get("ONEREAD_COMMIT")
+    if told:
+        return told
 
     def git(*words: str) -> str:
         said = subprocess.run(
@@ -239,4 +243,4 @@ def commit_of(folder: Path) -> str | None:
         changed = git("status", "--porcelain", "--untracked-files=no")
         return git("rev-parse", "HEAD") + (" with changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("ONEREAD_COMMIT")
+        return None
