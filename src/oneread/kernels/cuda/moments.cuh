@@ -155,15 +155,21 @@ __device__ __forceinline__ void settle(Real* sum, const Below& b) {
     sum[0] *= drift;
 }
 #else
-// Add what the columns of a vector have below `base`.
+// Add what the columns of a vector have below `base`; numbers of 16 bits in powers of 2.
 __device__ __forceinline__ void add_powers(Real* sum, const Vector& v, Real base,
                                            const Scale& scale) {
     Real own[SUMS];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
+        const Real gap = number(v, i) - base;
         // Never -inf: 0 times that has no value.
-        const Real t = larger(over_temperature(number(v, i) - base, scale), LEAST_POWER);
+#if QUICK
+        const Real t = in_powers_of_two(gap, scale);
+        const Real e = exp2_approx(t);
+#else
+        const Real t = larger(over_temperature(gap, scale), LEAST_POWER);
         const Real e = exp_within(t);
+#endif
         own[0] = i == 0 ? e : own[0] + e;
 #if ENTROPY
         own[S1] = i == 0 ? t * e : fma(t, e, own[S1]);
@@ -193,6 +199,9 @@ __device__ __forceinline__ void absorb(MomentStream& s, Vector* v, const Scale& 
 #else
 #pragma unroll
     for (int i = 0; i < N; ++i) add_powers(added, v[i], reference(s.base), scale);
+#if QUICK && ENTROPY
+    added[S1] *= 0.69314718055994531f;
+#endif
 #endif
     move_sums(s.sum, before, reference(s.base), 0, scale);
     move_sums(s.lost, before, reference(s.base), 0, scale);

@@ -16,18 +16,23 @@ struct __align__(2 * sizeof(Real)) Running {
 // What x is compared with before exp: any number as long as all is -inf, so that -inf stays so.
 __device__ __forceinline__ Real reference(Real m) { return m == -infinity() ? (Real)0 : m; }
 
+// Numbers of 16 bits need no exact exponential. Results of another type are those of float32,
+// rounded.
+#define QUICK (RESULT == ELEMENT && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16))
+
 // A temperature, in two parts where one Real cannot hold it, and its rounded inverse.
 struct Scale {
     Real inverse;
     Real high;
     Real low;
+    Real unit;  // log2 e over the temperature, rounded
 };
 
 // That of a row: `temperature` for all, or its own. NaN, and so a row of NaN, for one that is none.
 __device__ __forceinline__ Scale scale_of(double temperature, const double* temperatures,
                                           long long row) {
 #if TEMPERATURE == 0
-    return Scale{1, 1, 0};
+    return Scale{1, 1, 0, 1};
 #else
 #if TEMPERATURE == 2
     temperature = temperatures[row];
@@ -37,8 +42,10 @@ __device__ __forceinline__ Scale scale_of(double temperature, const double* temp
     // A float has no larger inverse; a gap that is not 0 is beyond all powers then.
     const double inverse = 1 / temperature;
     const double most = sizeof(Real) == 4 ? 3.4e38 : inverse;
+    const double unit = inverse * 1.4426950408889634;
     const Real high = (Real)temperature;
-    return Scale{(Real)(inverse > most ? most : inverse), high, (Real)(temperature - high)};
+    return Scale{(Real)(inverse > most ? most : inverse), high, (Real)(temperature - high),
+                 (Real)(unit > most ? most : unit)};
 #endif
 }
 
@@ -63,6 +70,22 @@ __device__ __forceinline__ Real over_temperature(Real gap, const Scale& scale) {
 #endif
 }
 
+#if QUICK
+// What 2 has to be raised to for exp(gap / temperature); finite also for a gap of -inf.
+__device__ __forceinline__ Real in_powers_of_two(Real gap, const Scale& scale) {
+    return larger(gap * scale.unit, -150.0f);
+}
+#endif
+
+// exp(gap / temperature) of a gap of an element.
+__device__ __forceinline__ Real exp_of_gap(Real gap, const Scale& scale) {
+#if QUICK && TEMPERATURE
+    return exp2_approx(in_powers_of_two(gap, scale));
+#else
+    return exp_below(over_temperature(gap, scale));
+#endif
+}
+
 // exp((x - m) / temperature), with what rounding took from the difference and from the quotient.
 __device__ __forceinline__ Real exp_of_quotient(Real x, Real m, const Scale& scale) {
     const Real gap = x - m;
@@ -73,9 +96,8 @@ __device__ __forceinline__ Real exp_of_quotient(Real x, Real m, const Scale& sca
     return fabs(q.rounded) < infinity() ? fma(p, fma(lost, scale.inverse, q.rest), p) : p;
 }
 
-// Numbers of 16 bits need no exact exponential: x log2 e - m log2 e is a single FMA. Results of
-// another type are those of float32, rounded.
-#define FUSED (!TEMPERATURE && RESULT == ELEMENT && (ELEMENT == FLOAT16 || ELEMENT == BFLOAT16))
+// Without a temperature x log2 e - m log2 e is a single FMA.
+#define FUSED (QUICK && !TEMPERATURE)
 
 // The number m that exponentials are taken below.
 struct Origin {
@@ -101,8 +123,8 @@ __device__ __forceinline__ Origin origin_at(Real m) {
 __device__ __forceinline__ Real power(const Origin& o, Real x, const Scale& scale) {
 #if FUSED
     return exp2_approx(fmaf(x, o.unit, -o.product));
-#elif TEMPERATURE == 0
-    return exp_below(x - o.m);
+#elif QUICK || TEMPERATURE == 0
+    return exp_of_gap(x - o.m, scale);
 #else
     return exp_of_quotient(x, o.m, scale);
 #endif
@@ -200,14 +222,14 @@ __device__ __forceinline__ Real displaced(Stream& s, const Vector& v, Real base,
         const unsigned pair = v.w[i];
         const unsigned low = min_of_pairs(s.seen, pair);
         s.seen = max_of_pairs(s.seen, pair);
-        sums[0] += exp_below(over_temperature(low_of(low) - base, scale));
-        sums[1] += exp_below(over_temperature(high_of(low) - base, scale));
+        sums[0] += exp_of_gap(low_of(low) - base, scale);
+        sums[1] += exp_of_gap(high_of(low) - base, scale);
     }
 #else
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
         const Real x = number(v, i);
-        sums[i % 2] += exp_below(over_temperature(smaller(s.seen, x) - base, scale));
+        sums[i % 2] += exp_of_gap(smaller(s.seen, x) - base, scale);
         s.seen = larger(s.seen, x);
     }
 #endif

@@ -50,7 +50,7 @@ __device__ __forceinline__ Real sum_below(const Vector* v, int e, Real m, const 
 #pragma unroll
     for (int c = 0; c < VECTORS; ++c) {
         const Real x = number(v[c], e);
-        sum += exp_below(over_temperature(smaller(seen, x) - base, scale));
+        sum += exp_of_gap(smaller(seen, x) - base, scale);
         seen = larger(seen, x);
     }
     return sum;
