@@ -75,9 +75,12 @@ def call(op: str, x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tensor:
     return softmax_backward(numbers["y"], numbers["grad"], log=op.startswith("log"))
 
 
-def _heat(numbers: dict[str, Any]) -> Any:
+def _heat(numbers: dict[str, Any]) -> torch.Tensor:
     heat = numbers.get("temperature", 1.0)
-    return heat[:, None] if torch.is_tensor(heat) else heat
+    if torch.is_tensor(heat):
+        return heat[:, None]
+    # By a number, PyTorch would multiply with its inverse, which is rounded.
+    return torch.full((), heat, dtype=torch.float64, device=numbers["scale"].device)
 
 
 def _capped(x: torch.Tensor, numbers: dict[str, Any]) -> tuple[torch.Tensor, Any]:
@@ -97,8 +100,7 @@ def _gradient(x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tensor:
         return 0.0 if one is None else one.to(x.dtype)[:, None]
 
     z, steepness = _capped(x, numbers)
-    heat = _heat(numbers)
-    z = z / (heat.to(x.dtype) if torch.is_tensor(heat) else heat)
+    z = z / _heat(numbers).to(x.dtype)
     lp = z - of("lse")
     p = lp.exp()
     terms = torch.where(p == 0, 0.0, p * (of("scale") + of("slope") * lp + of("square") * p))
