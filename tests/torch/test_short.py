@@ -139,6 +139,27 @@ def operations(f: Callable[[], Any]) -> list[str]:
 
 
 @devices
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_a_plain_loss_may_write_its_gradient_over_the_logits(device: str, reduction: str) -> None:
+    target = TARGET.clone()
+    target[3] = -100
+
+    def results(**options: Any) -> tuple[Any, ...]:
+        leaf = X.to(device).requires_grad_()
+        held = leaf * 1
+        loss = ot.cross_entropy(held, target.to(device), reduction=reduction, **options)
+        (grad,) = torch.autograd.grad(loss.sum(), leaf)
+        return loss.detach(), grad, held.detach()
+
+    loss, grad, held = results(overwrite_logits=True)
+    want_loss, want, kept = results()
+    assert torch.equal(loss, want_loss)
+    assert torch.equal(grad, want)
+    assert torch.equal(held, want)
+    assert torch.equal(kept.cpu(), X)
+
+
+@devices
 def test_a_plain_loss_and_its_gradient_are_few_operations(device: str) -> None:
     x, target = X.to(device).requires_grad_(), TARGET.to(device)
     # fill_ makes the 1 that the gradient starts with.

@@ -47,12 +47,14 @@ def logits_gradient(
     return _finished(gpu, dx, out)
 
 
-def of_plain_rows(x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_target: Any) -> Any:
+def of_plain_rows(
+    x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_target: Any, over: bool = False
+) -> Any:
     """Return the same of tensors (..., vocab) and contiguous numbers for each row."""
     gpu = find.gpu_backend(x)
     x = gpu.contiguous(x)
     with gpu.on(x):
-        dx = gpu.empty_like(x, gpu.dtype_of(x))
+        dx = gpu.detached(x) if over else gpu.empty_like(x, gpu.dtype_of(x))
         if x.numel():
             shape = (lse.numel(), x.shape[-1])
             of_x = gpu.memory(x)._replace(shape=shape, strides=(shape[1], 1))
@@ -60,6 +62,8 @@ def of_plain_rows(x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_targ
             given = (lse, scale, slope, None, target, at_target)
             numbers = [0 if one is None else gpu.address(one) for one in given]
             cuda_gradient.logits_gradient(of_x, of_dx, cuda_gradient.Numbers(*numbers), None, 1.0)
+    if over:
+        gpu.written(dx)
     return dx
 
 

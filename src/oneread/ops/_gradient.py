@@ -102,26 +102,29 @@ def logits_gradient(
     return _of_logits(x, given, softcap or 0.0, heat, out)
 
 
-def of_plain_rows(x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_target: Any) -> Any:
+def of_plain_rows(
+    x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_target: Any, over: bool = False
+) -> Any:
     """Return `logits_gradient` of contiguous tensors (..., vocab) and numbers for each row.
 
-    Nothing watches them, and their types are those that are computed in. On a CPU the call has as
-    little Python as possible.
+    Their types are those that are computed in. It is written `over` the logits where that is asked
+    for; else nothing watches them. On a CPU the call has as little Python as possible.
     """
     numbers = (lse, scale, slope, target, at_target)
     given = [one if one is None else one.contiguous() for one in numbers]
     if x.is_cuda:
         from oneread.ops import _device_gradient
 
-        return _device_gradient.of_plain_rows(x, *given)
+        return _device_gradient.of_plain_rows(x, *given, over)
     torch_: Any = find.torch_backend()
-    pair = torch_.dense_pair(x)
+    pair = None if over else torch_.dense_pair(x)
     if pair is None:  # large, as a rule: then Python costs nothing
         flat = [one if one is None else one.reshape(-1) for one in given]
         names = ("scale", "slope", "target", "at_target")
         options = dict(zip(names, flat[1:], strict=True))
         rows = x.detach().reshape(-1, x.shape[-1])
-        return logits_gradient(rows, flat[0], **options).reshape(x.shape)
+        out = rows if over else None
+        return logits_gradient(rows, flat[0], **options, out=out).reshape(x.shape)
     of_x, of_dx, dx = pair
     lse, scale, slope, target, at_target = [
         one if one is None else torch_.numbers(one) for one in given

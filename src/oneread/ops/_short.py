@@ -15,19 +15,23 @@ from oneread.ops import _device_calls, _gradient
 from oneread.ops._derive import xp
 from oneread.ops._face import FIELDS, LOGPROB, outside
 from oneread.runtime import cpu
+from oneread.spec import BackendUnavailableError
 
-__all__ = ["read_rows"]
+__all__ = ["check_overwriting", "read_rows"]
 
 _LSE, _SELECTED, _ENTROPY = map(FIELDS.index, ("lse", "selected", "entropy"))
 #: What a GPU's call is not asked for.
 _NOTHING: Final = {"top_k": 0, "rank": False, "sum_p2": False, "argmax": False, "keepdims": False}
 
 
-def read_rows(x: Any, select: Any = None, entropy: bool = False) -> tuple[Any, ...] | None:
+def read_rows(
+    x: Any, select: Any = None, entropy: bool = False, over: bool = False
+) -> tuple[Any, ...] | None:
     """Return lse, the log-probability of a column of each row, and its entropy, as far as asked.
 
-    None where that is no plain call. Columns are int64 of the shape of lse. One that is outside of
-    its row raises IndexError on a CPU, and is NaN on a GPU.
+    With `over` the gradient is written over the logits, which must be memory where it may be. None
+    where that is no plain call. Columns are int64 of the shape of lse. One that is outside of its
+    row raises IndexError on a CPU, and is NaN on a GPU.
     """
     if not torch_autograd.is_short(x):
         return None
@@ -42,7 +46,7 @@ def read_rows(x: Any, select: Any = None, entropy: bool = False) -> tuple[Any, .
     if made is None or not x.requires_grad or not xp.is_grad_enabled():
         return made
     # What was selected may be changed in place; no derivative looks at it.
-    return _step(x, made, entropy, (x, made[0], made[-1] if entropy else None, select))
+    return _step(x, made, (entropy, over), (x, made[0], made[-1] if entropy else None, select))
 
 
 def _on_gpu(x: Any, select: Any, entropy: bool) -> tuple[Any, ...] | None:
@@ -85,9 +89,10 @@ def _on_cpu(x: Any, select: Any, entropy: bool) -> tuple[Any, ...] | None:
     return tuple([torch_.wrap(written[place], kind, x) for place in asked])
 
 
-def _pull(saved: Any, grads: Any, entropy: bool, watched: bool) -> Any:
+def _pull(saved: Any, grads: Any, own: tuple[bool, bool], watched: bool) -> Any:
     """Return the gradient for the logits: ``p (scale + slope log p)``, and points at columns."""
     x, lse, of_entropy, columns = saved
+    entropy, over = own
     scale, slope, points = grads[0], None, None
     if len(grads) - entropy > 1 and grads[1] is not None:
         points = grads[1]
@@ -100,9 +105,20 @@ def _pull(saved: Any, grads: Any, entropy: bool, watched: bool) -> Any:
         return None
     if points is None:
         columns = None
-    if watched:
+    if over:
+        check_overwriting()
+    elif watched:
         return _of_operator(x, lse, scale, slope, columns, points)
-    return _gradient.of_plain_rows(x, lse, scale, slope, columns, points)
+    return _gradient.of_plain_rows(x, lse, scale, slope, columns, points, over)
+
+
+def check_overwriting() -> None:
+    """Raise where a gradient that is written over the logits may need them once more."""
+    if xp.is_grad_enabled():
+        raise BackendUnavailableError(
+            "overwrite_logits is True, and a gradient of the gradient is expected, which needs the "
+            "logits: leave it False"
+        )
 
 
 def _of_operator(x: Any, lse: Any, scale: Any, slope: Any, columns: Any, points: Any) -> Any:

@@ -99,8 +99,8 @@ def cross_entropy(
     >>> logits.grad.tolist()
     [[0.25, -0.75, 0.25, 0.25], [0.0, 0.0, 0.0, 0.0]]
     """
-    if weight is softcap is None and label_smoothing == z_loss == 0 and not overwrite_logits:
-        quick = _plain(logits, target, ignore_index, reduction)
+    if weight is softcap is None and label_smoothing == z_loss == 0:
+        quick = _plain(logits, target, ignore_index, reduction, overwrite_logits)
         if quick is not None:
             return quick
     soft = target.is_floating_point()
@@ -127,7 +127,9 @@ def cross_entropy(
     return loss.sum() / _count(x, held, weight, ignore_index, soft)
 
 
-def _plain(logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
+def _plain(
+    logits: Tensor, target: Tensor, ignore_index: int, reduction: str, over: bool
+) -> Tensor | None:
     """Return the loss without options in a plain call; None leaves it to the operator.
 
     Of the columns that are read the loss is what `nll_loss` makes of them, each the only class of
@@ -141,20 +143,24 @@ def _plain(logits: Tensor, target: Tensor, ignore_index: int, reduction: str) ->
         or reduction not in _REDUCTIONS
     ):
         return None
+    if over:
+        if target.shape != logits.shape[:1]:
+            return None
+        _check_overwritten(logits, logits)
     try:
-        made = _short.read_rows(logits, target)
+        made = _short.read_rows(logits, target, over=over)
     except IndexError:  # of a row that is ignored, as a rule
-        made = _without_outside(logits, target, ignore_index)
+        made = _without_outside(logits, target, ignore_index, over)
     if made is None:
         return None
     ignored = torch.eq(target, ignore_index, out=torch.empty_like(target))
     return nll_loss(made[1].unsqueeze(1), ignored, ignore_index=1, reduction=reduction)
 
 
-def _without_outside(logits: Tensor, target: Tensor, ignore_index: int) -> Any:
+def _without_outside(logits: Tensor, target: Tensor, ignore_index: int, over: bool) -> Any:
     """Read the rows with some column of those that are ignored; None where others lie outside."""
     try:
-        return _short.read_rows(logits, target.masked_fill(target == ignore_index, 0))
+        return _short.read_rows(logits, target.masked_fill(target == ignore_index, 0), over=over)
     except IndexError:
         return None
 
@@ -248,11 +254,7 @@ class _Overwriting(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if torch.is_grad_enabled():
-            raise BackendUnavailableError(
-                "overwrite_logits is True, and a gradient of the gradient is expected, which "
-                "needs the logits: leave it False"
-            )
+        _short.check_overwriting()
         x, target, weight, lse = ctx.saved_tensors
         x = x.detach()
         made_of = coefficients(x, target, weight, lse, ctx.options, (grads[0], None))

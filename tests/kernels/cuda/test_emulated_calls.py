@@ -203,8 +203,9 @@ def short_way(
     """Let the short way take every tensor for one on a GPU."""
 
     def of_plain_rows(*given: Any) -> Any:
+        *tensors, over = given
         return _device_gradient.of_plain_rows(
-            *[one if one is None else one.contiguous() for one in given]
+            *[one if one is None else one.contiguous() for one in tensors], over
         )
 
     monkeypatch.setattr(_short, "_on_cpu", _short._on_gpu)
@@ -245,3 +246,24 @@ def test_plain_reads_and_their_gradients_are_those_of_float64(
 
     for one, want in zip(got, gradients(wide), strict=True):
         torch.testing.assert_close(one, want.to(one.dtype))
+
+
+@pytest.mark.usefixtures("short_way")
+def test_gradient_of_a_plain_read_is_written_over_the_logits() -> None:
+    x = logits("normal", 6, 40, "bfloat16")
+    select = torch.arange(6) * 7
+
+    def gradient(over: bool) -> Any:
+        held = x.clone().requires_grad_() * 1
+        made = _short.read_rows(held, select, over=over)
+        assert made is not None
+        (dx,) = torch.autograd.grad(made[1].sum(), held, retain_graph=True)
+        return dx, held, made[1]
+
+    want, kept, _ = gradient(False)
+    got, held, selected = gradient(True)
+    assert torch.equal(got, want)
+    assert torch.equal(held.detach(), want)
+    assert torch.equal(kept.detach(), x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        selected.sum().backward()
