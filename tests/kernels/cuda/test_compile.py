@@ -8,6 +8,7 @@ import pytest
 
 from oneread.runtime import cuda, cuda_gradient, cuda_merge, cuda_read, cuda_topk, nvrtc, tuning
 from oneread.sass import assert_sass
+from oneread.sass.read.elf import read_cubin
 
 pytestmark = pytest.mark.skipif(
     not nvrtc.available(), reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
@@ -212,6 +213,20 @@ def test_every_row_of_the_table_of_read_reads_16_bytes_and_spills_nothing(
         path = tmp_path / f"{i}.cubin"
         path.write_bytes(code_of_read(choice, asked, "sm_90").code)
         assert_sass(path).no_spills().vector_load(16)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_temperature_costs_16_bit_logits_few_instructions(dtype: str) -> None:
+    # docs/adr/0034: an exact quotient of each element makes it a third more.
+    sizes = []
+    for temperature in (0, 1, 2):
+        what = tuning.Rows(dtype, 500, 128_256)
+        choice = tuning.choose("read", what, "sm_90", temperature=temperature)
+        code = read_cubin(code_of_read(choice, cuda_read.Asked(entropy=True), "sm_90").code)
+        sizes += [one.size for one in code.sections if one.name == ".text.online_read"]
+    without, *tempered = sizes
+    assert len(tempered) == 2
+    assert max(tempered) <= 1.12 * without, sizes
 
 
 @pytest.mark.parametrize("name", ["none", "all", "state"])
