@@ -48,7 +48,7 @@ def logits_gradient(
 
 
 def of_plain_rows(
-    x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_target: Any, over: bool = False
+    x: Any, lse: Any, scale: Any, slope: Any, target: Any, at_target: Any, *, over: bool = False
 ) -> Any:
     """Return the same of tensors (..., vocab) and contiguous numbers for each row."""
     gpu = find.gpu_backend(x)

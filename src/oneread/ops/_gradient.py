@@ -115,7 +115,7 @@ def of_plain_rows(
     if x.is_cuda:
         from oneread.ops import _device_gradient
 
-        return _device_gradient.of_plain_rows(x, *given, over)
+        return _device_gradient.of_plain_rows(x, *given, over=over)
     torch_: Any = find.torch_backend()
     pair = None if over else torch_.dense_pair(x)
     if pair is None:  # large, as a rule: then Python costs nothing

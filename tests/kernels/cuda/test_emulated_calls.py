@@ -205,7 +205,7 @@ def short_way(
     def of_plain_rows(*given: Any) -> Any:
         *tensors, over = given
         return _device_gradient.of_plain_rows(
-            *[one if one is None else one.contiguous() for one in tensors], over
+            *[one if one is None else one.contiguous() for one in tensors], over=over
         )
 
     monkeypatch.setattr(_short, "_on_cpu", _short._on_gpu)
