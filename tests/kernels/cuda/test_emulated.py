@@ -196,6 +196,15 @@ def test_rows_of_whole_vectors_are_close_to_the_truth(
         assert_close_to_truth(launched("softmax", x, None, beside=False), x, "softmax")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+@pytest.mark.parametrize("temperature", [1e39, 1e300])
+def test_temperature_beyond_float32_makes_columns_alike(dtype: str, temperature: float) -> None:
+    x = FAMILIES["masked_first_tile"](5, VOCAB, dtype, 0)
+    for op in ("softmax", "log_softmax", "logsumexp"):
+        got = launched(op, x, temperature, beside=False)
+        assert_close_to_truth(got, x, op, temperature=temperature)
+
+
 #: Way, op, and the types that are read and written.
 CONVERSIONS = [
     ("several rows a block", "softmax", "bfloat16", "float32"),

@@ -39,6 +39,8 @@ __device__ __forceinline__ Scale scale_of(double temperature, const double* temp
     if (!(temperature > 0 && temperature <= 1.7976931348623157e308))
         temperature = __longlong_as_double(0x7ff8000000000000ll);
 #endif
+    // A float holds no larger one; ordinary logits over it are below 1e-36 all the same.
+    if (sizeof(Real) == 4 && temperature > 3.4e38) temperature = 3.4e38;
     // A float has no larger inverse; a gap that is not 0 is beyond all powers then.
     const double inverse = 1 / temperature;
     const double most = sizeof(Real) == 4 ? 3.4e38 : inverse;
