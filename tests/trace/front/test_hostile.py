@@ -249,3 +249,8 @@ def test_fuzzer_tells_a_crash(fuzzer: ModuleType, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(fuzzer, "follow", broken)
     _, crashes = fuzzer.fuzz(1, seed=0)
     assert "RecursionError" in crashes[0]
+
+
+@pytest.mark.parametrize("text", ["{", "{{", "}", ";{", "{;", "}{", "/**/{", "#define A\n{"])
+def test_text_of_a_brace_or_two_ends_in_a_clear_message(text: str) -> None:
+    assert errors(text)

@@ -230,7 +230,7 @@ class _Braces:
         self.problem("bracket-open", one.token.position, bracket="{")
         self.is_unclear |= self.out[-1] is one.token
         # Behind a struct a semicolon stands, which looks like one too many within it.
-        place = len(self.out) - (self.out[-2].text == self.out[-1].text == ";")
+        place = len(self.out) - ([one.text for one in self.out[-2:]] == [";", ";"])
         self.out.insert(place, Token("mark", "}", self.out[place - 1].behind, first=True))
         self.columns.insert(place, self.column)
 
